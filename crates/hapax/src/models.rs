@@ -1,0 +1,295 @@
+//! Models of the protocol under `loom`: every interleaving of two or three threads, up to a bound
+//! of preemptions, with the weakest memory orderings that the code asks for.
+//!
+//! The code that runs here is the code that ships; only its atomics are `loom`'s. The clock is an
+//! atomic read by a *Relaxed* read-modify-write: a stronger one would order the threads at every
+//! reading and hide a fence that is missing.
+//!
+//! `HAPAX_LOOM_PREEMPTIONS` deepens every model by as much. `ci/loom.sh` runs them all.
+
+mod claims;
+mod growth;
+mod insert;
+mod limit;
+mod wheel;
+
+use core::time::Duration;
+
+use loom::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread::JoinHandle,
+};
+
+use crate::{
+    clock::Clock,
+    counters::{Counters, Event},
+    hash::Probe,
+    insert::{Answer, Insert, Token, Want},
+    mark::Turn,
+    settle,
+    shard::{Plan, Shard},
+    table::Place,
+    timeline::Timeline,
+    wheel::Kind,
+};
+
+/// The retention of every model, resolution included.
+const RETENTION_MS: u64 = 20;
+/// The clock's first reading.
+const START_MS: u64 = 10;
+
+/// Three ids that share a home; two of them share a tag.
+const A: Id = Id {
+    tag: 5,
+    fingerprint: 7,
+};
+const B: Id = Id {
+    tag: 5,
+    fingerprint: 8,
+};
+const STRANGER: Id = Id {
+    tag: 9,
+    fingerprint: 99,
+};
+
+#[derive(Clone, Copy)]
+struct Id {
+    tag: u64,
+    fingerprint: u64,
+}
+
+impl Id {
+    /// Home is bucket 0, whatever the size of the table.
+    fn probe(self) -> Probe {
+        Probe::of((self.tag << 32, self.fingerprint))
+    }
+}
+
+struct ModelClock {
+    now_ms: AtomicU64,
+    /// What the next reading says instead, once. Not modelled: set and used by one thread.
+    dream_ms: std::sync::Mutex<Option<u64>>,
+}
+
+impl ModelClock {
+    fn at_zero() -> Self {
+        Self {
+            now_ms: AtomicU64::new(0),
+            dream_ms: std::sync::Mutex::default(),
+        }
+    }
+
+    fn dream(&self, ms: u64) {
+        *self.dream_ms.lock().expect("no panic") = Some(ms);
+    }
+}
+
+impl Clock for ModelClock {
+    fn now(&self) -> Duration {
+        if let Some(ms) = self.dream_ms.lock().expect("no panic").take() {
+            return Duration::from_millis(ms);
+        }
+        // Relaxed: a clock that orders nothing but its own readings.
+        Duration::from_millis(self.now_ms.fetch_add(0, Ordering::Relaxed))
+    }
+    fn resolution(&self) -> Duration {
+        Duration::from_millis(1)
+    }
+}
+
+/// One shard and its clock.
+struct Model {
+    shard: Shard,
+    time: Timeline<ModelClock>,
+    counters: Counters,
+}
+
+fn plan(base_buckets: usize, top_buckets: usize) -> Plan {
+    let turn_shift = 6;
+    let (span_ms, lease_span_ms) = (RETENTION_MS, RETENTION_MS / 2);
+    Plan {
+        base_buckets,
+        top_buckets,
+        span_ms,
+        lease_span_ms,
+        turn_shift,
+        forget_oldest: false,
+    }
+}
+
+impl Model {
+    fn new(plan: Plan) -> Arc<Self> {
+        let time = Timeline::start(ModelClock::at_zero(), Duration::from_millis(1));
+        let model = Self {
+            shard: Shard::new(plan).expect("a few words"),
+            time,
+            counters: Counters::for_this_machine(),
+        };
+        model.pass(START_MS);
+        Arc::new(model)
+    }
+
+    /// A base table of `buckets` buckets where each has only slot 0 left, and never tidies.
+    fn narrow(buckets: usize) -> Arc<Self> {
+        let model = Self::new(plan(buckets, buckets));
+        for distance in 0..buckets {
+            for slot in 1..3 {
+                model.fill(distance, slot, 1000);
+            }
+        }
+        model.shard.postpone_tidying();
+        model
+    }
+
+    /// Puts a stranger in a slot of the base table.
+    fn fill(&self, distance: usize, slot: usize, until_ms: u64) {
+        self.put(STRANGER, distance, slot, until_ms);
+    }
+
+    fn put(&self, id: Id, distance: usize, slot: usize, until_ms: u64) {
+        self.shard
+            .base()
+            .plant(id.probe(), Place { distance, slot }, until_ms);
+    }
+
+    fn pass(&self, ms: u64) {
+        // Relaxed: see `ModelClock`.
+        self.time.clock().now_ms.fetch_add(ms, Ordering::Relaxed);
+    }
+
+    fn insert(&self, id: Id, kind: Kind, span_ms: u64) -> Answer {
+        let want = Want { kind, span_ms };
+        let (shard, time, counters) = (&self.shard, &self.time, &self.counters);
+        Insert {
+            shard,
+            time,
+            counters,
+            probe: id.probe(),
+            want,
+        }
+        .run()
+    }
+
+    fn mark(&self, id: Id) -> Answer {
+        self.insert(id, Kind::Done, RETENTION_MS)
+    }
+
+    fn claim(&self, id: Id, lease_ms: u64) -> Answer {
+        self.insert(id, Kind::InFlight, lease_ms)
+    }
+
+    fn must_claim(&self, id: Id, lease_ms: u64) -> Token {
+        match self.claim(id, lease_ms) {
+            Answer::First(token) => token,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn complete(&self, token: Token) -> bool {
+        settle::complete(&self.shard, token, RETENTION_MS, &self.time).is_ok()
+    }
+
+    fn extend(&self, token: Token, lease_ms: u64) -> Option<Token> {
+        settle::extend(&self.shard, token, lease_ms, &self.time).ok()
+    }
+
+    fn release(&self, token: Token) -> bool {
+        settle::release(&self.shard, token)
+    }
+
+    fn contains(&self, id: Id) -> bool {
+        settle::contains(&self.shard, id.probe(), &self.time)
+    }
+
+    fn forget(&self, id: Id) -> bool {
+        settle::forget(&self.shard, id.probe(), &self.time)
+    }
+
+    /// Claims as a thread does that has read the clock at `as_of_ms` and slept until now.
+    fn claim_as_of(&self, id: Id, lease_ms: u64, as_of_ms: u64) -> Answer {
+        self.time.clock().dream(as_of_ms);
+        self.claim(id, lease_ms)
+    }
+
+    fn point_at_class(&self, class: u32) {
+        self.shard.point_at(class, self.time.now_ms());
+    }
+
+    fn close_grown(&self) {
+        self.shard.close_grown(self.time.now_ms());
+    }
+
+    fn forgotten_early(&self) -> u64 {
+        self.counters.sum(Event::ForgottenEarly)
+    }
+
+    fn planted_left(&self) -> usize {
+        let now_ms = self.time.now_ms();
+        self.shard.base().copies(STRANGER.probe(), now_ms)
+    }
+
+    /// When nothing runs: no slot is left undecided, no id is live twice, and the books agree with
+    /// a count of what is there.
+    fn check_when_quiet(&self) {
+        let now_ms = self.time.now_ms();
+        let tables = self.shard.tables();
+        for table in tables.iter() {
+            assert_eq!(
+                table.undecided(),
+                0,
+                "a slot was left reserved or undecided"
+            );
+        }
+        for id in [A, B] {
+            let live: usize = tables.iter().map(|t| t.copies(id.probe(), now_ms)).sum();
+            assert!(live <= 1, "{live} live entries of one id");
+            assert_eq!(
+                self.contains(id),
+                live == 1,
+                "a look-up misses what is there"
+            );
+        }
+    }
+}
+
+fn is_first(answer: &Answer) -> bool {
+    matches!(answer, Answer::First(_))
+}
+
+fn firsts(answers: &[Answer]) -> usize {
+    answers.iter().filter(|answer| is_first(answer)).count()
+}
+
+/// Runs `with` on a thread of the model.
+fn spawn<R: 'static>(
+    model: &Arc<Model>,
+    with: impl FnOnce(&Model) -> R + 'static,
+) -> JoinHandle<R> {
+    let model = Arc::clone(model);
+    loom::thread::spawn(move || with(&model))
+}
+
+fn join<R>(thread: JoinHandle<R>) -> R {
+    thread.join().expect("no panic")
+}
+
+/// Explores `scenario` with at most `preemptions` involuntary switches.
+fn explore(preemptions: usize, scenario: impl Fn() + Sync + Send + 'static) {
+    let deeper =
+        std::env::var("HAPAX_LOOM_PREEMPTIONS").map_or(0, |text| text.parse().expect("a number"));
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions + deeper);
+    builder.max_branches = 50_000;
+    builder.check(scenario);
+}
+
+/// Both turns of a mark are exercised by starting in either.
+fn start_of_turn(turn: Turn) -> u64 {
+    match turn {
+        Turn::Even => 0,
+        Turn::Odd => 64,
+    }
+}

@@ -1,0 +1,270 @@
+//! Can a holder and his successor both have an id?
+
+use super::*;
+
+/// A claim that spilled to the second bucket, made at `START_MS`: its lease ends at 15, its marks
+/// at 35.
+fn spilled_claim(turn: Turn) -> (Arc<Model>, Token) {
+    let model = Model::narrow(2);
+    model.pass(start_of_turn(turn));
+    model.fill(0, 0, start_of_turn(turn) + START_MS + 2);
+    let token = model.must_claim(A, 5);
+    assert_eq!(token.place.distance, 1);
+    (model, token)
+}
+
+/// A late `complete` against a new mark or claim, while the clock passes an instant.
+fn late_complete(ms_after_claim: u64, turn: Turn, rival: fn(&Model) -> Answer) {
+    explore(3, move || {
+        let (model, token) = spilled_claim(turn);
+        model.pass(ms_after_claim - 1);
+        let clock = spawn(&model, |model| model.pass(1));
+        let rival = spawn(&model, rival);
+        let completed = model.complete(token);
+        let rival = join(rival);
+        join(clock);
+        match rival {
+            Answer::First(_) => assert!(!completed, "the holder and the newcomer both won"),
+            Answer::Duplicate => assert!(completed, "nobody won"),
+            Answer::InFlight { .. } | Answer::Full => {}
+        }
+        model.check_when_quiet();
+    });
+}
+
+#[test]
+fn late_complete_as_the_lease_ends() {
+    late_complete(5, Turn::Even, |model| model.mark(A));
+}
+
+#[test]
+fn late_complete_as_the_marks_end() {
+    late_complete(25, Turn::Even, |model| model.mark(A));
+}
+
+#[test]
+fn late_complete_as_the_marks_end_in_the_other_turn() {
+    late_complete(25, Turn::Odd, |model| model.mark(A));
+}
+
+#[test]
+fn late_complete_against_a_claim_as_the_marks_end() {
+    late_complete(25, Turn::Even, |model| model.claim(A, 5));
+}
+
+#[test]
+fn late_complete_where_the_table_mark_is_high_already() {
+    explore(3, || {
+        let (model, token) = spilled_claim(Turn::Even);
+        model.pass(24);
+        let clock = spawn(&model, |model| {
+            let now_ms = START_MS;
+            model.shard.base().raise_spill(0, Turn::Even, 1, 80, now_ms);
+            model.pass(1);
+        });
+        let rival = spawn(&model, |model| model.mark(A));
+        let completed = model.complete(token);
+        let rival = join(rival);
+        join(clock);
+        match rival {
+            Answer::First(_) => assert!(!completed, "the holder and the newcomer both won"),
+            Answer::Duplicate => assert!(completed, "nobody won"),
+            Answer::InFlight { .. } | Answer::Full => {}
+        }
+        model.check_when_quiet();
+    });
+}
+
+#[test]
+fn stranger_starting_a_dead_mark_afresh_hides_no_holder() {
+    explore(2, || {
+        let model = Model::narrow(3);
+        model.fill(0, 0, 1000);
+        model.fill(1, 0, START_MS + 2);
+        let token = model.must_claim(A, 5);
+        assert_eq!(token.place.distance, 2);
+        model.pass(24);
+        let clock = spawn(&model, |model| model.pass(1));
+        let stranger = spawn(&model, |model| model.mark(B));
+        let rival = spawn(&model, |model| model.mark(A));
+        let completed = model.complete(token);
+        let rival = join(rival);
+        join(stranger);
+        join(clock);
+        match rival {
+            Answer::First(_) => assert!(!completed, "the holder and the newcomer both won"),
+            Answer::Duplicate => assert!(completed, "nobody won"),
+            Answer::InFlight { .. } | Answer::Full => {}
+        }
+    });
+}
+
+#[test]
+fn extended_claim_is_covered_to_its_new_end() {
+    explore(1, || {
+        let (model, token) = spilled_claim(Turn::Even);
+        model.pass(4);
+        let token = model.extend(token, 20).expect("in time");
+        model.pass(22);
+        // 36: the lease ended at 34, and the marks of the first lease at 35.
+        let rival = model.mark(A);
+        let completed = model.complete(token);
+        assert!(!(is_first(&rival) && completed), "two winners");
+        model.check_when_quiet();
+    });
+}
+
+#[test]
+fn late_extend_as_the_marks_end() {
+    explore(3, || {
+        let (model, token) = spilled_claim(Turn::Even);
+        model.pass(24);
+        let clock = spawn(&model, |model| model.pass(1));
+        let rival = spawn(&model, |model| model.claim(A, 5));
+        let extended = model.extend(token, 8);
+        let rival = join(rival);
+        join(clock);
+        if let Answer::First(next) = rival {
+            assert!(extended.is_none(), "two holders");
+            assert!(model.complete(next));
+        }
+        model.check_when_quiet();
+    });
+}
+
+#[test]
+fn two_claims_at_the_end_of_a_lease_have_one_winner() {
+    explore(2, || {
+        let model = Model::new(plan(1, 1));
+        model.fill(0, 2, 1000);
+        model.shard.postpone_tidying();
+        let token = model.must_claim(A, 5);
+        model.pass(4);
+        let clock = spawn(&model, |model| model.pass(1));
+        let other = spawn(&model, |model| model.claim(A, 5));
+        let answers = [model.claim(A, 5), join(other)];
+        join(clock);
+        let winners = firsts(&answers);
+        assert!(winners <= 1, "{answers:?}");
+        if winners == 1 {
+            assert!(!model.complete(token), "an overtaken holder completed");
+        }
+        model.check_when_quiet();
+    });
+}
+
+#[test]
+fn release_with_two_waiting_lets_one_in() {
+    explore(2, || {
+        let (model, token) = spilled_claim(Turn::Even);
+        model.pass(3);
+        let one = spawn(&model, |model| model.mark(A));
+        let two = spawn(&model, |model| model.mark(A));
+        assert!(model.release(token));
+        let answers = [join(one), join(two)];
+        assert!(firsts(&answers) <= 1, "{answers:?}");
+        if firsts(&answers) == 0 {
+            assert!(is_first(&model.mark(A)), "the id was lost to all");
+        }
+        model.check_when_quiet();
+    });
+}
+
+#[test]
+fn completing_is_never_seen_as_absent() {
+    explore(3, || {
+        let model = Model::narrow(2);
+        let token = model.must_claim(A, 15);
+        let holder = spawn(&model, move |model| model.complete(token));
+        assert!(model.contains(A), "in flight, then done, and yet absent");
+        assert!(join(holder));
+        model.check_when_quiet();
+    });
+}
+
+#[test]
+fn forget_leaves_a_claim_alone() {
+    explore(2, || {
+        let (model, token) = spilled_claim(Turn::Even);
+        let forgetter = spawn(&model, |model| model.forget(A));
+        let other = spawn(&model, |model| model.mark(A));
+        assert!(model.complete(token));
+        let (forgotten, other) = (join(forgetter), join(other));
+        assert!(
+            !is_first(&other) || forgotten,
+            "first, though nobody forgot the id"
+        );
+        model.check_when_quiet();
+    });
+}
+
+#[test]
+fn duplicate_sees_what_the_holder_wrote_before_completing() {
+    explore(3, || {
+        let model = Model::new(plan(1, 1));
+        model.shard.postpone_tidying();
+        let token = model.must_claim(A, 5);
+        let work = Arc::new(AtomicU64::new(0));
+        let written = Arc::clone(&work);
+        let holder = spawn(&model, move |model| {
+            // Relaxed: the set has to order it.
+            written.store(1, Ordering::Relaxed);
+            model.complete(token)
+        });
+        if matches!(model.mark(A), Answer::Duplicate) {
+            // Relaxed: as above.
+            assert_eq!(work.load(Ordering::Relaxed), 1);
+        }
+        assert!(join(holder));
+    });
+}
+
+#[test]
+fn next_holder_sees_what_the_last_wrote_before_releasing() {
+    explore(3, || {
+        let model = Model::new(plan(1, 1));
+        model.fill(0, 1, 1000);
+        model.fill(0, 2, 1000);
+        model.shard.postpone_tidying();
+        let token = model.must_claim(A, 5);
+        let work = Arc::new(AtomicU64::new(0));
+        let written = Arc::clone(&work);
+        let holder = spawn(&model, move |model| {
+            // Relaxed: the set has to order it.
+            written.store(1, Ordering::Relaxed);
+            model.release(token)
+        });
+        if is_first(&model.claim(A, 5)) {
+            // Relaxed: as above.
+            assert_eq!(work.load(Ordering::Relaxed), 1);
+        }
+        assert!(join(holder));
+    });
+}
+
+/// A claimer reads the clock at 10 and sleeps. The slot sees enough tenants for its version to come
+/// round, an earlier claim of the same end among them. The sleeper's claim must not get the very
+/// word that the earlier holder still has in his hand.
+#[test]
+fn token_never_recurs_for_a_claimer_that_slept() {
+    explore(1, || {
+        let model = Model::narrow(1);
+        let early = model.must_claim(A, 5);
+        model.pass(6);
+        let version = |token: Token| token.meta.committed(false).freed().bits() >> 3 & 0xff;
+        let mut last = early;
+        // Bring the version round to just before the early holder's.
+        for _ in 0..400 {
+            if version(last) == version(early).wrapping_sub(1) & 0xff && last != early {
+                break;
+            }
+            last = model.must_claim(A, 5);
+            assert!(model.release(last));
+        }
+        let slept = model.claim_as_of(A, 5, START_MS);
+        assert!(!model.complete(early), "an old token fitted a new claim");
+        if let Answer::First(token) = slept {
+            assert!(model.complete(token));
+        }
+    });
+}

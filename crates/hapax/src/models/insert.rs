@@ -1,0 +1,219 @@
+//! Can two inserters of one id both be first?
+
+use super::*;
+
+#[test]
+fn two_marks_of_one_id_have_one_winner() {
+    explore(3, || {
+        let model = Model::narrow(1);
+        let other = spawn(&model, |model| model.mark(A));
+        let answers = [model.mark(A), join(other)];
+        // One slot: the loser finds the winner's entry, or no room while he is at it.
+        assert!(firsts(&answers) <= 1, "{answers:?}");
+        model.check_when_quiet();
+    });
+}
+
+#[test]
+fn two_free_slots_do_not_make_two_winners() {
+    explore(3, || {
+        let model = Model::new(plan(1, 1));
+        model.fill(0, 2, 1000);
+        model.shard.postpone_tidying();
+        let other = spawn(&model, |model| model.mark(A));
+        let answers = [model.mark(A), join(other)];
+        assert_eq!(firsts(&answers), 1, "{answers:?}");
+        model.check_when_quiet();
+    });
+}
+
+#[test]
+fn clocks_that_disagree_about_a_neighbour_do_not_make_two_winners() {
+    explore(3, || {
+        let model = Model::new(plan(1, 1));
+        model.fill(0, 0, START_MS + 1);
+        model.fill(0, 2, 1000);
+        model.shard.postpone_tidying();
+        let clock = spawn(&model, |model| model.pass(1));
+        let other = spawn(&model, |model| model.mark(A));
+        let answers = [model.mark(A), join(other)];
+        join(clock);
+        assert_eq!(firsts(&answers), 1, "{answers:?}");
+        model.check_when_quiet();
+    });
+}
+
+#[test]
+fn spilled_and_home_do_not_make_two_winners() {
+    explore(3, || {
+        let model = Model::narrow(2);
+        // The home is full for whoever reads the clock before it ends, free for who reads it after.
+        model.fill(0, 0, START_MS + 1);
+        let clock = spawn(&model, |model| model.pass(1));
+        let other = spawn(&model, |model| model.mark(A));
+        let answers = [model.mark(A), join(other)];
+        join(clock);
+        assert_eq!(firsts(&answers), 1, "{answers:?}");
+        model.check_when_quiet();
+    });
+}
+
+#[test]
+fn three_marks_of_one_id_have_one_winner() {
+    explore(1, || {
+        let model = Model::new(plan(1, 1));
+        model.shard.postpone_tidying();
+        let second = spawn(&model, |model| model.mark(A));
+        let third = spawn(&model, |model| model.mark(A));
+        let answers = [model.mark(A), join(second), join(third)];
+        assert_eq!(firsts(&answers), 1, "{answers:?}");
+        model.check_when_quiet();
+    });
+}
+
+#[test]
+fn stranger_with_the_same_tag_is_never_mistaken_for_the_id() {
+    explore(3, || {
+        let model = Model::narrow(1);
+        // A's slot has ended. B, of the same tag, takes it while A looks itself up.
+        model.put(A, 0, 0, START_MS);
+        let other = spawn(&model, |model| model.mark(B));
+        let mine = model.mark(A);
+        let other = join(other);
+        assert!(!matches!(mine, Answer::Duplicate), "A was told of B");
+        assert!(!matches!(other, Answer::Duplicate), "B was told of A");
+        assert!(firsts(&[mine, other]) >= 1);
+        model.check_when_quiet();
+    });
+}
+
+#[test]
+fn torn_pair_is_never_believed() {
+    explore(3, || {
+        let model = Model::narrow(1);
+        model.put(B, 0, 0, 30);
+        // A's inserter reserves B's forgotten slot, writes A's fingerprint and sleeps for ever.
+        let sleeper = spawn(&model, |model| {
+            assert!(model.forget(B));
+            model.shard.base().abandon_reserved(
+                A.probe(),
+                Place {
+                    distance: 0,
+                    slot: 0,
+                },
+            );
+        });
+        assert!(
+            !model.contains(A),
+            "B's word was believed with A's fingerprint"
+        );
+        join(sleeper);
+    });
+}
+
+#[test]
+fn released_id_has_one_next_winner() {
+    explore(3, || {
+        let model = Model::narrow(2);
+        let held = model.must_claim(A, 15);
+        let other = spawn(&model, |model| model.mark(A));
+        assert!(model.release(held));
+        let other = join(other);
+        let after = model.mark(A);
+        assert_eq!(firsts(&[other, after]), 1, "{other:?} {after:?}");
+        model.check_when_quiet();
+    });
+}
+
+#[test]
+fn sleeper_that_published_blocks_nobody() {
+    explore(2, || {
+        let model = Model::new(plan(1, 1));
+        model.shard.postpone_tidying();
+        model.shard.base().abandon_published(
+            A.probe(),
+            Place {
+                distance: 0,
+                slot: 1,
+            },
+            30,
+        );
+        let other = spawn(&model, |model| model.mark(A));
+        let answers = [model.mark(A), join(other)];
+        assert_eq!(firsts(&answers), 1, "{answers:?}");
+    });
+}
+
+#[test]
+fn duplicate_sees_what_the_winner_wrote_before() {
+    explore(3, || {
+        let model = Model::new(plan(1, 1));
+        model.fill(0, 2, 1000);
+        model.shard.postpone_tidying();
+        let work = Arc::new(AtomicU64::new(0));
+        let written = Arc::clone(&work);
+        let winner = spawn(&model, move |model| {
+            // Relaxed: the set has to order it.
+            written.store(1, Ordering::Relaxed);
+            model.mark(A)
+        });
+        if matches!(model.mark(A), Answer::Duplicate) {
+            // Relaxed: as above.
+            assert_eq!(work.load(Ordering::Relaxed), 1);
+        }
+        join(winner);
+    });
+}
+
+#[test]
+fn forget_makes_room_for_one_winner() {
+    explore(2, || {
+        let model = Model::narrow(2);
+        assert!(is_first(&model.mark(A)));
+        let forgetter = spawn(&model, |model| model.forget(A));
+        let other = spawn(&model, |model| model.mark(A));
+        let mine = model.mark(A);
+        let (forgotten, other) = (join(forgetter), join(other));
+        assert!(
+            firsts(&[mine, other]) <= usize::from(forgotten),
+            "{mine:?} {other:?}"
+        );
+        model.check_when_quiet();
+    });
+}
+
+#[test]
+fn undecided_copy_does_not_hide_the_live_one() {
+    explore(3, || {
+        let model = Model::narrow(2);
+        model.fill(0, 0, START_MS + 1);
+        assert!(is_first(&model.mark(A)), "spilled: the home is full");
+        model.pass(1);
+        // Another inserter may publish in the home, which is nearer, before it finds the entry.
+        let other = spawn(&model, |model| model.mark(A));
+        assert!(model.contains(A), "a known id was not found");
+        assert!(!is_first(&join(other)));
+        model.check_when_quiet();
+    });
+}
+
+#[test]
+fn clock_at_its_end_keeps_entries_for_ever() {
+    explore(2, || {
+        let model = Model::narrow(2);
+        model.pass(crate::slot::FOREVER_MS - START_MS - 3);
+        let clock = spawn(&model, |model| model.pass(9));
+        let other = spawn(&model, |model| model.claim(A, 5));
+        let mine = model.mark(A);
+        let other = join(other);
+        join(clock);
+        assert_eq!(firsts(&[mine, other]), 1);
+        model.pass(50);
+        if let Answer::First(token) = other {
+            assert!(model.complete(token));
+        }
+        assert!(model.contains(A));
+        assert!(matches!(model.mark(A), Answer::Duplicate));
+        assert!(is_first(&model.mark(B)));
+    });
+}

@@ -1,0 +1,727 @@
+//! The public type: hashes an id, picks its shard, and says what the shard found.
+
+use core::{fmt, hash::Hash, time::Duration};
+use std::sync::Arc;
+
+use crossbeam_utils::CachePadded;
+
+use crate::{
+    builder::{BuildError, Builder, check_retention},
+    claim::{Claim, Full, Held, Lease, OwnedLease},
+    clock::{Clock, SystemClock},
+    counters::{Counters, Event},
+    hash::{HashPair, Probe, Seeds},
+    insert::{Answer, Insert, Want},
+    settle,
+    shard::Shard,
+    stats::Stats,
+    timeline::Timeline,
+    wheel::{Books, Kind},
+};
+
+/// A concurrent set of event ids that remembers each for a fixed time and then forgets it.
+///
+/// Share it in an [`Arc`]; every method takes `&self`, and none ever waits for another thread.
+/// An id is anything that is [`Hash`], borrowed: `&str`, `&String` and `str` are the same id.
+/// The set keeps 77 bits of a keyed hash and never the id itself.
+///
+/// What it promises, and what not, is on the page [`design::guarantees`](crate::design::guarantees);
+/// what it costs on [`design::sizing`](crate::design::sizing).
+///
+/// # Examples
+///
+/// ```
+/// use hapax::DedupSet;
+/// use std::{sync::Arc, time::Duration};
+///
+/// let seen = Arc::new(DedupSet::new(Duration::from_secs(60 * 60)));
+/// assert!(seen.check_and_mark("evt_1"), "first time");
+/// assert!(!seen.check_and_mark("evt_1"), "duplicate");
+/// assert!(!seen.check_and_mark(&String::from("evt_1")), "the same id");
+/// ```
+///
+/// Better where processing can fail: claim, work, complete.
+///
+/// ```
+/// use hapax::{Claim, DedupSet};
+/// use std::time::Duration;
+///
+/// let seen = DedupSet::new(Duration::from_secs(60 * 60));
+/// match seen.claim("evt_1")? {
+///     Claim::First(lease) => {
+///         // charge the card; on an early return or a panic the lease is dropped, and a retry runs
+///         lease.complete()?;
+///     }
+///     Claim::InFlight { remaining } => println!("somebody is at it, ask again in {remaining:?}"),
+///     Claim::Duplicate => println!("done before"),
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct DedupSet<S = Seeds, C = SystemClock> {
+    hash: S,
+    core: Core<C>,
+}
+
+/// A set without its hasher: all that a lease needs.
+pub(crate) struct Core<C> {
+    pub(crate) shards: Box<[CachePadded<Shard>]>,
+    pub(crate) time: Timeline<C>,
+    pub(crate) counters: Counters,
+    pub(crate) retention: Duration,
+    pub(crate) lease: Duration,
+    pub(crate) most_bytes: usize,
+}
+
+/// A retention for one call, checked by the set: from 1 ms to the set's own.
+///
+/// Made by [`DedupSet::retention`], so that finishing a piece of work can never fail on a number.
+/// Used with another set whose own retention is shorter, it means that one.
+///
+/// # Examples
+///
+/// ```
+/// use hapax::DedupSet;
+/// use std::time::Duration;
+///
+/// let set = DedupSet::new(Duration::from_secs(3600));
+/// let minute = set.retention(Duration::from_secs(60))?;
+/// assert!(set.check_and_mark_for("evt_1", minute));
+/// # Ok::<(), hapax::BuildError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Retention(Duration);
+
+impl DedupSet {
+    /// Makes a set that remembers each id for `retention`, with every other setting at its default.
+    ///
+    /// It starts at less than 4 KiB per shard, books apart, and grows as long as there is memory.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use hapax::DedupSet;
+    /// use std::time::Duration;
+    ///
+    /// let seen = DedupSet::new(Duration::from_secs(24 * 60 * 60));
+    /// assert!(seen.is_empty());
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If `retention` is shorter than 1 ms or longer than 365 days, or if there is no memory for
+    /// an empty set. [`builder`](Self::builder) returns an error instead.
+    #[must_use]
+    pub fn new(retention: Duration) -> Self {
+        match Self::builder().retention(retention).build() {
+            Ok(set) => set,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Starts a set with settings of its own.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use hapax::DedupSet;
+    /// use std::time::Duration;
+    ///
+    /// let seen = DedupSet::builder()
+    ///     .retention(Duration::from_secs(24 * 60 * 60))
+    ///     .capacity(100_000)
+    ///     .build()?;
+    /// assert!(seen.check_and_mark("evt_1"));
+    /// # Ok::<(), hapax::BuildError>(())
+    /// ```
+    #[must_use = "a builder does nothing until `build`"]
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+}
+
+impl<S, C> DedupSet<S, C> {
+    pub(crate) const fn from_parts(hash: S, core: Core<C>) -> Self {
+        Self { hash, core }
+    }
+
+    pub(crate) const fn core(&self) -> &Core<C> {
+        &self.core
+    }
+}
+
+impl<S: HashPair, C: Clock> DedupSet<S, C> {
+    /// Marks an id as seen, and says whether this was the first time.
+    ///
+    /// Returns `true` to exactly one caller while the id is remembered. Returns `false` to all
+    /// others, also while the id is claimed and in flight. Where the set has no room left and may
+    /// make none ([`WhenFull::Refuse`](crate::WhenFull), or only claims to push out), it returns
+    /// `true` without remembering the id, rather than lose an event, and counts it in
+    /// [`Stats::unrecorded`].
+    ///
+    /// This is *at most once*: if what follows fails, a retry of the event is skipped all the
+    /// same. Use [`claim`](Self::claim) where that loses events.
+    ///
+    /// Takes effect at the compare-exchange that commits the entry. The retention counts from a
+    /// clock reading inside the call. Constant time; allocates nothing, except when a shard grows.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use hapax::DedupSet;
+    /// # use std::time::Duration;
+    /// let seen = DedupSet::new(Duration::from_secs(60));
+    /// assert!(seen.check_and_mark("evt_1"));
+    /// assert!(!seen.check_and_mark("evt_1"));
+    /// assert!(seen.check_and_mark(&("tenant", 7)), "any `Hash` type is an id");
+    /// ```
+    #[inline]
+    pub fn check_and_mark<Q: Hash + ?Sized>(&self, id: &Q) -> bool {
+        self.mark(Probe::of(self.hash.pair(id)), self.longest_span_ms())
+    }
+
+    /// Marks an id as seen for a retention of its own.
+    ///
+    /// Answers as [`check_and_mark`](Self::check_and_mark). A duplicate keeps the deadline that
+    /// the first mark gave it. An entry with a long retention keeps its table in memory that long.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use hapax::{Clock, DedupSet, ManualClock};
+    /// # use std::time::Duration;
+    /// let clock = ManualClock::new();
+    /// let seen = DedupSet::builder().retention(Duration::from_secs(3600)).clock(clock.clone()).build()?;
+    /// let minute = seen.retention(Duration::from_secs(60))?;
+    /// assert!(seen.check_and_mark_for("evt_1", minute));
+    /// clock.advance(Duration::from_secs(61));
+    /// assert!(seen.check_and_mark("evt_1"), "forgotten after a minute");
+    /// # Ok::<(), hapax::BuildError>(())
+    /// ```
+    #[inline]
+    pub fn check_and_mark_for<Q: Hash + ?Sized>(&self, id: &Q, retention: Retention) -> bool {
+        self.mark(Probe::of(self.hash.pair(id)), self.span_ms_of(retention))
+    }
+
+    /// Marks an id as seen, or says that there was no room for it.
+    ///
+    /// Returns `Ok(true)` the first time and `Ok(false)` for a duplicate, as
+    /// [`check_and_mark`](Self::check_and_mark).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use hapax::DedupSet;
+    /// # use std::time::Duration;
+    /// let seen = DedupSet::new(Duration::from_secs(60));
+    /// assert_eq!(seen.try_check_and_mark("evt_1"), Ok(true));
+    /// assert_eq!(seen.try_check_and_mark("evt_1"), Ok(false));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Full`]: the id is neither known nor remembered now.
+    #[inline]
+    pub fn try_check_and_mark<Q: Hash + ?Sized>(&self, id: &Q) -> Result<bool, Full> {
+        let want = Want {
+            kind: Kind::Done,
+            span_ms: self.longest_span_ms(),
+        };
+        match self.insert(Probe::of(self.hash.pair(id)), want) {
+            Answer::First(_) => Ok(true),
+            Answer::Duplicate | Answer::InFlight { .. } => {
+                self.core.counters.add(Event::Duplicate);
+                Ok(false)
+            }
+            Answer::Full => {
+                self.core.counters.add(Event::Refused);
+                Err(Full)
+            }
+        }
+    }
+
+    /// Marks many ids as seen; `answers[n]` tells whether `ids[n]` was there for the first time.
+    ///
+    /// Each answer is what [`check_and_mark`](Self::check_and_mark) would give, in order: of equal
+    /// ids in one batch the first occurrence wins. The batch as a whole is not atomic. The home
+    /// buckets of 64 ids at a time are touched before the first of them is marked, so that their
+    /// cache misses overlap: on a set larger than the cache this is several times faster per id.
+    ///
+    /// `answers` is cleared first; it allocates only where it is too short.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use hapax::DedupSet;
+    /// # use std::time::Duration;
+    /// let seen = DedupSet::new(Duration::from_secs(60));
+    /// let mut answers = Vec::new();
+    /// seen.check_and_mark_many(&["a", "b", "a"], &mut answers);
+    /// assert_eq!(answers, [true, true, false]);
+    /// ```
+    pub fn check_and_mark_many<Q: Hash>(&self, ids: &[Q], answers: &mut Vec<bool>) {
+        const BATCH: usize = 64;
+        answers.clear();
+        answers.reserve(ids.len());
+        let span_ms = self.longest_span_ms();
+        let mut probes = [Probe::of((0, 0)); BATCH];
+        for batch in ids.chunks(BATCH) {
+            let mut touched = 0;
+            for (probe, id) in probes.iter_mut().zip(batch) {
+                *probe = Probe::of(self.hash.pair(id));
+                touched ^= self.shard(*probe).touch(*probe);
+            }
+            // The loads have to happen, whatever they find.
+            core::hint::black_box(touched);
+            answers.extend(
+                probes[..batch.len()]
+                    .iter()
+                    .map(|&probe| self.mark(probe, span_ms)),
+            );
+        }
+    }
+
+    /// Claims an id for the set's default lease: nobody else gets it while you work.
+    ///
+    /// Returns [`Claim::First`] with a lease to exactly one caller while the id is remembered.
+    /// Complete the lease when the work is done; dropped, it gives the id up, so that a retry
+    /// runs. Returns [`Claim::InFlight`] while another lease runs, and [`Claim::Duplicate`] once
+    /// the id is done.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use hapax::{Claim, DedupSet};
+    /// # use std::time::Duration;
+    /// let seen = DedupSet::new(Duration::from_secs(60));
+    /// let Claim::First(lease) = seen.claim("evt_1")? else { panic!("nobody else is here") };
+    /// assert!(matches!(seen.claim("evt_1")?, Claim::InFlight { .. }));
+    /// lease.complete()?;
+    /// assert!(matches!(seen.claim("evt_1")?, Claim::Duplicate));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Full`]: the set may hold no more, and the id is not known to it.
+    #[inline]
+    pub fn claim<Q: Hash + ?Sized>(&self, id: &Q) -> Result<Claim<Lease<'_, C>>, Full> {
+        self.claim_for(id, self.core.lease)
+    }
+
+    /// Claims an id for a lease of its own, clamped to 1 ms … the set's retention.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use hapax::{Claim, DedupSet};
+    /// # use std::time::Duration;
+    /// let seen = DedupSet::new(Duration::from_secs(60));
+    /// let claim = seen.claim_for("evt_1", Duration::from_secs(5))?;
+    /// assert!(matches!(claim, Claim::First(_)));
+    /// # Ok::<(), hapax::Full>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Full`], as [`claim`](Self::claim).
+    #[inline]
+    pub fn claim_for<Q: Hash + ?Sized>(
+        &self,
+        id: &Q,
+        lease: Duration,
+    ) -> Result<Claim<Lease<'_, C>>, Full> {
+        Ok(self
+            .claim_slot(id, lease)?
+            .map(|held| Lease::new(&self.core, held)))
+    }
+
+    /// Claims an id for the default lease; the lease keeps the set alive and can be moved into a
+    /// task or a queue.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use hapax::{Claim, DedupSet};
+    /// # use std::{sync::Arc, time::Duration};
+    /// let seen = Arc::new(DedupSet::new(Duration::from_secs(60)));
+    /// let Claim::First(lease) = seen.claim_owned("evt_1")? else { panic!("nobody else is here") };
+    /// let worker = std::thread::spawn(move || lease.complete());
+    /// worker.join().expect("no panic")?;
+    /// assert!(!seen.check_and_mark("evt_1"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Full`], as [`claim`](Self::claim).
+    pub fn claim_owned<Q: Hash + ?Sized>(
+        self: &Arc<Self>,
+        id: &Q,
+    ) -> Result<Claim<OwnedLease<S, C>>, Full> {
+        self.claim_owned_for(id, self.core.lease)
+    }
+
+    /// Claims an id for a lease of its own, clamped to 1 ms … the set's retention, as
+    /// [`claim_owned`](Self::claim_owned).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use hapax::{Claim, DedupSet};
+    /// # use std::{sync::Arc, time::Duration};
+    /// let seen = Arc::new(DedupSet::new(Duration::from_secs(60)));
+    /// let claim = seen.claim_owned_for("evt_1", Duration::from_secs(5))?;
+    /// assert!(matches!(claim, Claim::First(_)));
+    /// # Ok::<(), hapax::Full>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Full`], as [`claim`](Self::claim).
+    pub fn claim_owned_for<Q: Hash + ?Sized>(
+        self: &Arc<Self>,
+        id: &Q,
+        lease: Duration,
+    ) -> Result<Claim<OwnedLease<S, C>>, Full> {
+        Ok(self
+            .claim_slot(id, lease)?
+            .map(|held| OwnedLease::new(Arc::clone(self), held)))
+    }
+
+    /// Says whether an id is remembered: done, or claimed and in flight.
+    ///
+    /// By the time you act on it the answer may be old; use
+    /// [`check_and_mark`](Self::check_and_mark) to decide who processes an event.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use hapax::DedupSet;
+    /// # use std::time::Duration;
+    /// let seen = DedupSet::new(Duration::from_secs(60));
+    /// assert!(!seen.contains("evt_1"));
+    /// seen.check_and_mark("evt_1");
+    /// assert!(seen.contains("evt_1"));
+    /// ```
+    #[inline]
+    pub fn contains<Q: Hash + ?Sized>(&self, id: &Q) -> bool {
+        let probe = Probe::of(self.hash.pair(id));
+        settle::contains(self.shard(probe), probe, &self.core.time)
+    }
+
+    /// Forgets an id that is done, so that the next to mark or claim it is first.
+    ///
+    /// Returns whether there was such an id. An id in flight is left alone: `false`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use hapax::DedupSet;
+    /// # use std::time::Duration;
+    /// let seen = DedupSet::new(Duration::from_secs(60));
+    /// seen.check_and_mark("evt_1");
+    /// assert!(seen.forget("evt_1"));
+    /// assert!(!seen.forget("evt_1"));
+    /// assert!(seen.check_and_mark("evt_1"));
+    /// ```
+    pub fn forget<Q: Hash + ?Sized>(&self, id: &Q) -> bool {
+        let probe = Probe::of(self.hash.pair(id));
+        let forgotten = settle::forget(self.shard(probe), probe, &self.core.time);
+        if forgotten {
+            self.core.counters.add(Event::Forgotten);
+        }
+        forgotten
+    }
+
+    /// Forgets every id that is done, each at an instant of its own; leaves claims alone.
+    ///
+    /// An id that is marked while this runs may be forgotten too, even twice if it is marked
+    /// again. The one operation that visits entries: its time grows with the memory in use.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use hapax::DedupSet;
+    /// # use std::time::Duration;
+    /// let seen = DedupSet::new(Duration::from_secs(60));
+    /// seen.check_and_mark("evt_1");
+    /// seen.clear();
+    /// assert!(seen.is_empty());
+    /// ```
+    pub fn clear(&self) {
+        for shard in &self.core.shards {
+            settle::clear(shard, &self.core.time, || {
+                self.core.counters.add(Event::Cleared)
+            });
+        }
+    }
+
+    /// Gives memory back that is not needed any more, without waiting for the next insert.
+    ///
+    /// Inserts do this by themselves, a little at a time. A service that falls silent for long
+    /// may call it now and then; it does nothing when there is nothing to do.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use hapax::{Clock, DedupSet, ManualClock};
+    /// # use std::time::Duration;
+    /// let clock = ManualClock::new();
+    /// let seen = DedupSet::builder().retention(Duration::from_secs(60)).clock(clock.clone()).build()?;
+    /// let empty = seen.stats().bytes;
+    /// (0..100_000).for_each(|id| drop(seen.check_and_mark(&id)));
+    /// clock.advance(Duration::from_secs(120));
+    /// seen.tick();
+    /// assert_eq!(seen.stats().bytes, empty);
+    /// # Ok::<(), hapax::BuildError>(())
+    /// ```
+    pub fn tick(&self) {
+        // More than a shard can have tables, so that racing threads cannot keep us here.
+        const MOST_STEPS: usize = 128;
+        for shard in &self.core.shards {
+            (0..MOST_STEPS)
+                .take_while(|_| shard.tidy(self.core.time.now_ms()))
+                .count();
+        }
+    }
+
+    /// Counts the ids that are remembered, those in flight among them, without visiting them.
+    ///
+    /// Entries that ended stop counting when their tick of the books has passed: exact to within
+    /// about 1/128 of the retention (at least 1 ms) when nothing runs, and late by as much.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use hapax::DedupSet;
+    /// # use std::time::Duration;
+    /// let seen = DedupSet::new(Duration::from_secs(60));
+    /// seen.check_and_mark("evt_1");
+    /// assert_eq!(seen.len(), 1);
+    /// ```
+    pub fn len(&self) -> usize {
+        let books = self.books();
+        usize::try_from(books.done + books.in_flight).unwrap_or(usize::MAX)
+    }
+
+    /// Says whether [`len`](Self::len) is 0.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use hapax::DedupSet;
+    /// # use std::time::Duration;
+    /// assert!(DedupSet::new(Duration::from_secs(60)).is_empty());
+    /// ```
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Reads all counters. Visits no entry; a few thousand loads.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use hapax::DedupSet;
+    /// # use std::time::Duration;
+    /// let seen = DedupSet::new(Duration::from_secs(60));
+    /// seen.check_and_mark("evt_1");
+    /// seen.check_and_mark("evt_1");
+    /// let stats = seen.stats();
+    /// assert_eq!((stats.first, stats.duplicate, stats.live), (1, 1, 1));
+    /// ```
+    pub fn stats(&self) -> Stats {
+        Stats::of(&self.core, self.books())
+    }
+
+    /// The retention the set was made with.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use hapax::DedupSet;
+    /// # use std::time::Duration;
+    /// let seen = DedupSet::new(Duration::from_secs(60));
+    /// assert_eq!(seen.default_retention(), Duration::from_secs(60));
+    /// ```
+    pub const fn default_retention(&self) -> Duration {
+        self.core.retention
+    }
+
+    /// The lease that [`claim`](Self::claim) gives.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use hapax::DedupSet;
+    /// # use std::time::Duration;
+    /// assert_eq!(DedupSet::new(Duration::from_secs(60)).default_lease(), Duration::from_secs(30));
+    /// assert_eq!(DedupSet::new(Duration::from_millis(10)).default_lease(), Duration::from_millis(10));
+    /// ```
+    pub const fn default_lease(&self) -> Duration {
+        self.core.lease
+    }
+
+    /// Checks a retention for one call: at least 1 ms, at most the set's own.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use hapax::DedupSet;
+    /// # use std::time::Duration;
+    /// let seen = DedupSet::new(Duration::from_secs(60));
+    /// assert!(seen.retention(Duration::from_secs(60)).is_ok());
+    /// assert!(seen.retention(Duration::from_secs(61)).is_err());
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::RetentionTooShort`] or [`BuildError::RetentionTooLong`].
+    pub fn retention(&self, retention: Duration) -> Result<Retention, BuildError> {
+        check_retention(retention, self.core.retention)?;
+        Ok(Retention(retention))
+    }
+
+    /// The most bytes this set will ever use, however many ids come.
+    ///
+    /// The sum, over all shards, of one table of every size up to the one that
+    /// [`max_entries`](Builder::max_entries) needs, and of the books.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use hapax::DedupSet;
+    /// # use std::time::Duration;
+    /// let seen = DedupSet::builder()
+    ///     .retention(Duration::from_secs(60))
+    ///     .max_entries(1_000_000)
+    ///     .build()?;
+    /// assert!(seen.max_bytes() < 100_000_000);
+    /// # Ok::<(), hapax::BuildError>(())
+    /// ```
+    pub const fn max_bytes(&self) -> usize {
+        self.core.most_bytes
+    }
+
+    #[inline]
+    fn shard(&self, probe: Probe) -> &Shard {
+        &self.core.shards[probe.shard(self.core.shards.len())]
+    }
+
+    #[inline]
+    fn insert(&self, probe: Probe, want: Want) -> Answer {
+        let core = &self.core;
+        let shard = self.shard(probe);
+        Insert {
+            shard,
+            time: &core.time,
+            counters: &core.counters,
+            probe,
+            want,
+        }
+        .run()
+    }
+
+    #[inline]
+    fn mark(&self, probe: Probe, span_ms: u64) -> bool {
+        match self.insert(
+            probe,
+            Want {
+                kind: Kind::Done,
+                span_ms,
+            },
+        ) {
+            Answer::First(_) => true,
+            Answer::Duplicate | Answer::InFlight { .. } => {
+                self.core.counters.add(Event::Duplicate);
+                false
+            }
+            Answer::Full => {
+                self.core.counters.add(Event::Unrecorded);
+                true
+            }
+        }
+    }
+
+    fn claim_slot<Q: Hash + ?Sized>(&self, id: &Q, lease: Duration) -> Result<Claim<Held>, Full> {
+        let probe = Probe::of(self.hash.pair(id));
+        let shard = self.shard(probe);
+        let want = Want::claim(shard, self.core.lease_span_ms(lease));
+        match self.insert(probe, want) {
+            Answer::First(token) => Ok(Claim::First(Held::new(
+                probe.shard(self.core.shards.len()),
+                token,
+            ))),
+            Answer::InFlight { remaining_ms } => {
+                self.core.counters.add(Event::Busy);
+                Ok(Claim::InFlight {
+                    remaining: Duration::from_millis(remaining_ms),
+                })
+            }
+            Answer::Duplicate => {
+                self.core.counters.add(Event::Duplicate);
+                Ok(Claim::Duplicate)
+            }
+            Answer::Full => {
+                self.core.counters.add(Event::Refused);
+                Err(Full)
+            }
+        }
+    }
+
+    #[inline]
+    fn longest_span_ms(&self) -> u64 {
+        self.core.longest_span_ms()
+    }
+
+    fn span_ms_of(&self, retention: Retention) -> u64 {
+        self.core.span_ms_of(retention)
+    }
+
+    fn books(&self) -> Books {
+        let now_ms = self.core.time.now_ms();
+        self.core
+            .shards
+            .iter()
+            .map(|shard| shard.wheel.at(now_ms))
+            .sum()
+    }
+}
+
+impl<C> Core<C> {
+    #[inline]
+    pub(crate) fn longest_span_ms(&self) -> u64 {
+        self.shards[0].plan().span_ms
+    }
+}
+
+impl<C: Clock> Core<C> {
+    pub(crate) fn span_ms_of(&self, retention: Retention) -> u64 {
+        self.time.span_ms(retention.0).min(self.longest_span_ms())
+    }
+
+    /// A lease clamped to what the set takes: 1 ms to its retention.
+    pub(crate) fn lease_span_ms(&self, lease: Duration) -> u64 {
+        self.time
+            .span_ms(lease.clamp(Duration::from_millis(1), self.retention))
+    }
+}
+
+impl<S: HashPair, C: Clock> fmt::Debug for DedupSet<S, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DedupSet")
+            .field("retention", &self.core.retention)
+            .field("lease", &self.core.lease)
+            .field("shards", &self.core.shards.len())
+            .field("stats", &self.stats())
+            .finish()
+    }
+}
+
+impl<C> fmt::Debug for Core<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Core")
+            .field("shards", &self.shards.len())
+            .finish_non_exhaustive()
+    }
+}

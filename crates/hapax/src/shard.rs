@@ -1,0 +1,480 @@
+//! One shard: its tables, and how it grows and gives memory back without moving anything.
+//!
+//! A shard owns a *base* table, which is never closed, and a published list of *grown* tables, at
+//! most one open table per size. `hint` names the table that takes new ids. It is only a hint:
+//! an id is looked for in **every table whose mark is alive**, so where the hint points decides
+//! nothing but where the next id goes.
+//!
+//! * **Growing** publishes a table of twice the size and moves the hint. Old entries stay where
+//!   they are, and after one retention nobody looks at the old table any more.
+//! * **Shrinking** is the hint moving to a smaller table, in the end to the base.
+//! * **Giving back** takes two steps: a table whose mark has passed is closed, by compare-exchange
+//!   of its mark, and then a list without it is published. The last reader of the old list frees
+//!   it. Whoever stops between the steps stops nobody: a closed table is dead to look-ups, whoever
+//!   finds the hint at one moves the hint, and the next to tidy up publishes the list.
+//!
+//! Always true:
+//!
+//! * The list is replaced only by compare-exchange from the list that was read, so no table is
+//!   lost, with its ids, to a list made from an older one.
+//! * `newest` names a list at least as new as any whose tables somebody has used. Whoever loads a
+//!   list raises `newest` to it before using it. So an inserter that finds `newest` unchanged
+//!   after its fence has missed nobody: see [`insert`](crate::insert).
+
+use std::sync::Arc;
+
+use crate::{
+    bucket::{Buckets, SLOTS},
+    hash::Probe,
+    sync::{self, AtomicU64, Loaded, Ordering, Published, Step},
+    table::Table,
+    timeline::deadline_ms,
+    wheel::Wheel,
+};
+
+/// What all shards of a set have in common.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    /// Buckets of the base table.
+    pub(crate) base_buckets: usize,
+    /// Buckets of the largest table a shard may have.
+    pub(crate) top_buckets: usize,
+    /// The set's retention, resolution included: the longest a fresh deadline can lie ahead.
+    pub(crate) span_ms: u64,
+    /// The default lease, resolution included.
+    pub(crate) lease_span_ms: u64,
+    /// Two spill marks take turns of `2^turn_shift` ms.
+    pub(crate) turn_shift: u32,
+    /// Whether the entry that ends first makes room at the limit.
+    pub(crate) forget_oldest: bool,
+}
+
+/// Buckets past home that an entry may lie in a large table. With three slots a bucket this fills
+/// a table to about two thirds before it grows.
+const REACH: usize = 32;
+
+impl Plan {
+    fn top_class(&self) -> u32 {
+        (0..usize::BITS)
+            .find(|&class| self.buckets(class) == self.top_buckets)
+            .unwrap_or(0)
+    }
+
+    fn buckets(&self, class: u32) -> usize {
+        let doubled = self
+            .base_buckets
+            .checked_shl(class)
+            .filter(|b| b >> class == self.base_buckets);
+        doubled.map_or(self.top_buckets, |buckets| buckets.min(self.top_buckets))
+    }
+
+    /// Small tables keep runs short and grow instead; the largest has nowhere to grow to.
+    fn reach(&self, class: u32) -> usize {
+        let buckets = self.buckets(class);
+        if buckets == self.top_buckets {
+            REACH
+        } else {
+            REACH.min(buckets / 6)
+        }
+    }
+
+    fn table(&self, serial: u64, class: u32, until_ms: u64) -> Option<Table> {
+        Table::new(
+            serial,
+            class,
+            self.buckets(class),
+            self.reach(class),
+            until_ms,
+        )
+    }
+
+    /// Bytes of one shard's base table.
+    pub(crate) fn base_bytes(&self) -> usize {
+        Buckets::bytes_of(self.base_buckets)
+    }
+
+    /// Bytes of one shard with a table of every size.
+    pub(crate) fn most_bytes(&self) -> usize {
+        (0..=self.top_class())
+            .map(|class| Buckets::bytes_of(self.buckets(class)))
+            .fold(Wheel::bytes(), usize::saturating_add)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Shard {
+    plan: Plan,
+    base: Table,
+    grown: Published<List>,
+    /// The newest list that anybody has used.
+    newest: AtomicU64,
+    /// The serial of the table that takes new ids.
+    hint: AtomicU64,
+    /// When somebody should tidy up next.
+    tidy_at_ms: AtomicU64,
+    pub(crate) wheel: Wheel,
+}
+
+/// The grown tables, as published.
+#[derive(Debug)]
+struct List {
+    serial: u64,
+    tables: Vec<Arc<Table>>,
+}
+
+/// The name of a list, and whether there is anything in it. Larger is newer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct ListName(u64);
+
+impl ListName {
+    const fn new(serial: u64, is_empty: bool) -> Self {
+        Self(serial << 1 | !is_empty as u64)
+    }
+    const fn serial(self) -> u64 {
+        self.0 >> 1
+    }
+    const fn is_empty(self) -> bool {
+        self.0 & 1 == 0
+    }
+    fn of(list: &Loaded<List>) -> Self {
+        list.as_ref().map_or(Self(0), |list| {
+            Self::new(list.serial, list.tables.is_empty())
+        })
+    }
+}
+
+/// The tables of a shard as one caller sees them, kept alive while he looks.
+#[derive(Debug)]
+pub(crate) struct Tables<'s> {
+    base: &'s Table,
+    grown: Option<Loaded<List>>,
+    name: ListName,
+}
+
+impl Tables<'_> {
+    #[inline]
+    pub(crate) const fn base(&self) -> &Table {
+        self.base
+    }
+
+    #[inline]
+    pub(crate) fn grown(&self) -> &[Arc<Table>] {
+        match &self.grown {
+            Some(loaded) => loaded.as_ref().map_or(&[], |list| &list.tables),
+            None => &[],
+        }
+    }
+
+    /// All tables, the base first.
+    #[inline]
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Table> {
+        core::iter::once(self.base).chain(self.grown().iter().map(|table| &**table))
+    }
+
+    #[inline]
+    pub(crate) fn by_serial(&self, serial: u64) -> Option<&Table> {
+        if serial == self.base.serial() {
+            return Some(self.base);
+        }
+        self.grown()
+            .iter()
+            .find(|table| table.serial() == serial)
+            .map(|table| &**table)
+    }
+
+    fn open(&self) -> impl Iterator<Item = &Arc<Table>> {
+        self.grown().iter().filter(|table| !table.is_closed())
+    }
+
+    fn open_of_class(&self, class: u32) -> Option<&Table> {
+        self.open()
+            .find(|table| table.class() == class)
+            .map(|table| &**table)
+    }
+}
+
+/// What became of a shard that had no room for an id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Grown {
+    /// The hint has moved, by us or somebody else: start again.
+    Moved,
+    /// There is no larger table to be had.
+    AtLimit,
+}
+
+impl Shard {
+    /// Makes an empty shard; `None` where there is no memory for its base table.
+    pub(crate) fn new(plan: Plan) -> Option<Self> {
+        Some(Self {
+            base: plan.table(0, 0, 0)?,
+            grown: Published::nothing(),
+            newest: AtomicU64::new(0),
+            hint: AtomicU64::new(0),
+            tidy_at_ms: AtomicU64::new(0),
+            wheel: Wheel::for_spans(plan.span_ms, plan.lease_span_ms),
+            plan,
+        })
+    }
+
+    pub(crate) const fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Touches an id's home in the table where it would go; see [`Table::touch`].
+    #[inline]
+    pub(crate) fn touch(&self, probe: Probe) -> u64 {
+        let hint = self.hint();
+        if hint == self.base.serial() {
+            return self.base.touch(probe);
+        }
+        self.tables()
+            .by_serial(hint)
+            .map_or(0, |table| table.touch(probe))
+    }
+
+    // ---- reading the list -------------------------------------------------------------------
+
+    /// Loads the tables. Read the clock before, the marks after.
+    #[inline]
+    pub(crate) fn tables(&self) -> Tables<'_> {
+        // Acquire: pairs with the Release in `use_list`: the list it names, or a newer one, is
+        // what the load below finds.
+        let name = ListName(self.newest.load(Ordering::Acquire));
+        if name.is_empty() {
+            return Tables {
+                base: &self.base,
+                grown: None,
+                name,
+            };
+        }
+        self.load_list()
+    }
+
+    #[inline(never)]
+    fn load_list(&self) -> Tables<'_> {
+        let loaded = self.grown.load();
+        let name = ListName::of(&loaded);
+        self.use_list(name);
+        Tables {
+            base: &self.base,
+            grown: Some(loaded),
+            name,
+        }
+    }
+
+    /// Notes that a list is about to be used. Takes effect before anything is published in one of
+    /// its tables, which is what `is_current` relies on.
+    #[inline]
+    fn use_list(&self, name: ListName) {
+        // Relaxed: if it is newer already, its raiser has done what we would do.
+        if self.newest.load(Ordering::Relaxed) < name.0 {
+            // Release: pairs with the Acquire in `tables`, which must find this list.
+            self.newest.fetch_max(name.0, Ordering::Release);
+        }
+    }
+
+    /// Whether no list newer than the one in `tables` has been used. Call after the fence.
+    #[inline]
+    pub(crate) fn is_current(&self, tables: &Tables<'_>) -> bool {
+        // Relaxed: ordered by the caller's fence against the fence of whoever has used a newer
+        // list: he raised `newest` before he published, so either we see that, or his rescan
+        // sees our entry. Where we see it, `tables` is called again and acquires.
+        self.newest.load(Ordering::Relaxed) == tables.name.0
+    }
+
+    /// The table that takes new ids, as far as this caller knows; loads the list with it.
+    #[inline]
+    pub(crate) fn hint(&self) -> u64 {
+        // Acquire: pairs with the Release in `move_hint`: `tables`, called next, then finds a list
+        // that has the table, unless it is closed already.
+        self.hint.load(Ordering::Acquire)
+    }
+
+    /// The table that `hint` names, or the largest open one if that was closed.
+    #[inline]
+    pub(crate) fn current<'t>(&self, tables: &'t Tables<'_>, hint: u64) -> &'t Table {
+        if hint == tables.base.serial() {
+            return tables.base;
+        }
+        match tables.by_serial(hint) {
+            Some(table) if !table.is_closed() => table,
+            _ => self.leave_closed(tables, hint),
+        }
+    }
+
+    #[cold]
+    fn leave_closed<'t>(&self, tables: &'t Tables<'_>, hint: u64) -> &'t Table {
+        let next = tables.open().max_by_key(|table| table.class());
+        let next = next.map_or(tables.base, |table| &**table);
+        self.move_hint(hint, next.serial());
+        next
+    }
+
+    fn move_hint(&self, from: u64, to: u64) -> bool {
+        // Release: pairs with the Acquire in `hint`. Relaxed on failure: somebody else has moved
+        // it, and that is as good. Serials are never used twice, so no move is undone unseen.
+        self.hint
+            .compare_exchange(from, to, Ordering::Release, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    // ---- growing ----------------------------------------------------------------------------
+
+    /// Makes room when `current` has none within reach. Never waits: whoever loses a race here
+    /// starts again with what the winner has published.
+    #[cold]
+    pub(crate) fn grow(&self, tables: &Tables<'_>, current: &Table, now_ms: u64) -> Grown {
+        if current.class() >= self.plan.top_class() {
+            return Grown::AtLimit;
+        }
+        self.point_at_class(tables, current.serial(), current.class() + 1, now_ms)
+    }
+
+    /// Moves the hint to an open table of `class`, publishing a fresh one if none is listed.
+    fn point_at_class(&self, tables: &Tables<'_>, from: u64, class: u32, now_ms: u64) -> Grown {
+        if class == self.base.class() {
+            self.move_hint(from, self.base.serial());
+            return Grown::Moved;
+        }
+        if let Some(table) = tables.open_of_class(class) {
+            self.move_hint(from, table.serial());
+            return Grown::Moved;
+        }
+        let serial = tables.name.serial() + 1;
+        // Marked for one retention, so that a newborn is not taken for a drained one.
+        let until_ms = deadline_ms(now_ms, self.plan.span_ms);
+        let Some(table) = self.plan.table(serial, class, until_ms) else {
+            return Grown::AtLimit;
+        };
+        if self.publish(tables, Some(Arc::new(table))) {
+            self.move_hint(from, serial);
+        }
+        Grown::Moved
+    }
+
+    /// Publishes the list in `tables` without what is closed and with `fresh`. Takes effect at the
+    /// compare-exchange; fails if the list has been replaced since it was read.
+    fn publish(&self, tables: &Tables<'_>, fresh: Option<Arc<Table>>) -> bool {
+        let unloaded;
+        let seen = match &tables.grown {
+            Some(loaded) => loaded,
+            None => {
+                unloaded = self.grown.load();
+                &unloaded
+            }
+        };
+        if ListName::of(seen) != tables.name {
+            // Newer than what the caller looked at. Its publisher may have stopped before saying
+            // so; nobody has to wait for him.
+            self.use_list(ListName::of(seen));
+            return false;
+        }
+        let list = List {
+            serial: tables.name.serial() + 1,
+            tables: tables.open().cloned().chain(fresh).collect(),
+        };
+        let name = ListName::new(list.serial, list.tables.is_empty());
+        let won = self.grown.replace(seen, list);
+        sync::step(Step::Grown);
+        if won {
+            self.use_list(name);
+        }
+        won
+    }
+
+    // ---- giving back ------------------------------------------------------------------------
+
+    /// Lets one caller per tick of the wheel tidy up. Bounded work, off the path of look-ups.
+    #[inline]
+    pub(crate) fn tidy_if_due(&self, now_ms: u64) {
+        // Relaxed: a hint; the compare-exchange picks one caller.
+        let due_ms = self.tidy_at_ms.load(Ordering::Relaxed);
+        if now_ms >= due_ms {
+            self.tidy_as_one(due_ms, now_ms);
+        }
+    }
+
+    #[cold]
+    fn tidy_as_one(&self, due_ms: u64, now_ms: u64) {
+        let next_ms = deadline_ms(now_ms, self.wheel.tick_ms());
+        // Relaxed: it hands out a turn, no memory.
+        let mine =
+            self.tidy_at_ms
+                .compare_exchange(due_ms, next_ms, Ordering::Relaxed, Ordering::Relaxed);
+        if mine.is_ok() && self.tidy(now_ms) {
+            // Relaxed: as above. More to do: the next caller goes on at once.
+            self.tidy_at_ms.store(now_ms, Ordering::Relaxed);
+        }
+    }
+
+    /// Moves the hint to a smaller table if the load has fallen, and gives back at most one
+    /// drained table. Returns whether there may be more to give back.
+    pub(crate) fn tidy(&self, now_ms: u64) -> bool {
+        let hint = self.hint();
+        let tables = self.tables();
+        if tables.grown().is_empty() {
+            return false;
+        }
+        let current = self.current(&tables, hint);
+        let fitting = self.fitting_class(now_ms);
+        if fitting < current.class() {
+            return self.point_at_class(&tables, current.serial(), fitting, now_ms) == Grown::Moved;
+        }
+        let keep = current.serial();
+        let mut spent = tables
+            .grown()
+            .iter()
+            .filter(|table| table.serial() != keep)
+            .filter(|table| table.is_closed() || !table.is_alive_at(now_ms));
+        let Some(table) = spent.next() else {
+            return false;
+        };
+        let closed = table.is_closed() || table.close(now_ms);
+        sync::step(Step::Closed);
+        closed && self.publish(&tables, None) && spent.next().is_some()
+    }
+
+    /// The smallest class in which what lives now would fill a third. Growth comes at two thirds,
+    /// so the two do not chase each other.
+    fn fitting_class(&self, now_ms: u64) -> u32 {
+        let books = self.wheel.at(now_ms);
+        let slots = 3 * (books.done + books.in_flight);
+        let fits = |&class: &u32| (self.plan.buckets(class) * SLOTS) as u64 >= slots;
+        (0..=self.plan.top_class()).find(fits).unwrap_or(u32::MAX)
+    }
+
+    // ---- counting ---------------------------------------------------------------------------
+
+    /// How many tables there are, and their bytes with the wheel's.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        let tables = self.tables();
+        tables
+            .iter()
+            .fold((0, Wheel::bytes()), |(count, bytes), table| {
+                (count + 1, bytes + table.bytes())
+            })
+    }
+}
+
+/// Levers that the models pull to bring a shard where they want it.
+#[cfg(all(test, hapax_loom))]
+impl Shard {
+    pub(crate) const fn base(&self) -> &Table {
+        &self.base
+    }
+
+    pub(crate) fn postpone_tidying(&self) {
+        self.tidy_at_ms.store(u64::MAX, Ordering::Relaxed);
+    }
+
+    pub(crate) fn point_at(&self, class: u32, now_ms: u64) -> Grown {
+        let hint = self.hint();
+        self.point_at_class(&self.tables(), hint, class, now_ms)
+    }
+
+    pub(crate) fn close_grown(&self, now_ms: u64) {
+        for table in self.tables().open() {
+            table.close(now_ms);
+        }
+    }
+}

@@ -1,0 +1,582 @@
+//! One table, and what can be done to it: the steps of the protocol.
+//!
+//! The order of the steps, and why it gives each id one winner, is told in [`insert`]. What holds
+//! here:
+//!
+//! * An id's candidates in a table are the slots of its *run*: the home bucket and as many of the
+//!   next buckets as the home's spill marks say.
+//! * A table's own mark, `until`, is the latest instant at which anything in it can matter. It is
+//!   raised before anything is published in the table, and never sinks, so a table whose mark has
+//!   passed need not be looked at. [`CLOSED`] ends it for good: raising fails from then on.
+//! * A slot belongs to whoever made it `RESERVED`, and only to him: the sole plain stores are his.
+//!   Every other change is a compare-exchange from the exact word seen.
+//!
+//! [`insert`]: crate::insert
+
+use crate::{
+    bucket::{Bucket, Buckets, SLOTS},
+    hash::Probe,
+    mark::{SpillMark, Turn},
+    slot::Meta,
+    sync::{self, AtomicU64, Ordering, Step},
+};
+
+/// The mark of a table that takes nothing any more. Larger than any instant, and read as dead.
+const CLOSED: u64 = u64::MAX;
+
+#[derive(Debug)]
+pub(crate) struct Table {
+    /// Names the table among all that its shard ever had; 0 is the first, which is never closed.
+    serial: u64,
+    /// How often the shard's smallest size was doubled to make this one.
+    class: u32,
+    /// Most buckets past home an entry may lie.
+    reach: usize,
+    /// The latest instant at which anything in here can matter, or [`CLOSED`].
+    until_ms: AtomicU64,
+    buckets: Buckets,
+}
+
+/// Where an entry lies: `distance` buckets past its home.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub(crate) distance: usize,
+    pub(crate) slot: usize,
+}
+
+/// A slot, and the word that was read in it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found {
+    pub(crate) place: Place,
+    pub(crate) meta: Meta,
+}
+
+/// What a scan of one run says of an id.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Look {
+    /// Here, and committed.
+    Live(Found),
+    /// Somebody is inserting it here.
+    Undecided(Found),
+    Absent,
+}
+
+/// What a rescan says of an id that the caller has published himself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Verdict {
+    /// Nobody else has it.
+    Alone,
+    /// Somebody has it already.
+    Live(Meta),
+    /// Another inserter stands before us, and has the better right.
+    Yield,
+}
+
+/// What a full table has for a newcomer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Room {
+    /// Things have changed since it looked full.
+    StartAgain,
+    /// The place of an entry that is done and not over.
+    Taken(Found),
+    None,
+}
+
+/// The table was closed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Closed;
+
+impl Table {
+    /// Allocates an empty table that counts as in use until `until_ms`.
+    pub(crate) fn new(
+        serial: u64,
+        class: u32,
+        buckets: usize,
+        reach: usize,
+        until_ms: u64,
+    ) -> Option<Self> {
+        let buckets = Buckets::zeroed(buckets)?;
+        let reach = reach.min(buckets.len() - 1);
+        Some(Self {
+            serial,
+            class,
+            reach,
+            until_ms: AtomicU64::new(until_ms),
+            buckets,
+        })
+    }
+
+    pub(crate) const fn serial(&self) -> u64 {
+        self.serial
+    }
+
+    pub(crate) const fn class(&self) -> u32 {
+        self.class
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.buckets.bytes()
+    }
+
+    #[inline]
+    pub(crate) fn home(&self, probe: Probe) -> usize {
+        probe.home(self.buckets.len())
+    }
+
+    /// The bucket `distance` past `home`; the last is followed by the first.
+    #[inline]
+    fn bucket(&self, home: usize, distance: usize) -> Bucket<'_> {
+        let index = home + distance;
+        self.buckets.get(if index < self.buckets.len() {
+            index
+        } else {
+            index - self.buckets.len()
+        })
+    }
+
+    /// The meta word at `place` in the run of `home`.
+    pub(crate) fn meta(&self, home: usize, place: Place) -> &AtomicU64 {
+        self.bucket(home, place.distance).meta(place.slot)
+    }
+
+    pub(crate) fn buckets(&self) -> impl Iterator<Item = Bucket<'_>> {
+        self.buckets.iter()
+    }
+
+    /// Touches a home bucket, so that its line is on its way when the insert comes for it.
+    pub(crate) fn touch(&self, probe: Probe) -> u64 {
+        // Relaxed: the value is not used.
+        self.buckets
+            .get(self.home(probe))
+            .meta(0)
+            .load(Ordering::Relaxed)
+    }
+
+    // ---- marks ------------------------------------------------------------------------------
+
+    /// Whether anything in here can matter at `now_ms`, a reading taken before this call.
+    #[inline]
+    pub(crate) fn is_alive_at(&self, now_ms: u64) -> bool {
+        // Relaxed: what a mark covers is published after it was raised; whoever needs to see both
+        // is ordered by the fences of `publish` and of the settling calls.
+        let until_ms = self.until_ms.load(Ordering::Relaxed);
+        until_ms > now_ms && until_ms != CLOSED
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        // Relaxed: closing is final and names no other memory.
+        self.until_ms.load(Ordering::Relaxed) == CLOSED
+    }
+
+    /// Raises the table's mark to cover `until_ms`, or learns that the table was closed.
+    #[inline]
+    pub(crate) fn raise(&self, until_ms: u64) -> Result<(), Closed> {
+        // Relaxed: a mark that is high enough needs no write; see `is_alive_at`.
+        let mut seen = self.until_ms.load(Ordering::Relaxed);
+        while seen < until_ms {
+            // AcqRel: orders us after whoever judged the mark we replace, and with us whoever
+            // raises it next. Pairs with itself and with `close`.
+            match self.until_ms.compare_exchange_weak(
+                seen,
+                until_ms,
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return Ok(()),
+                Err(now) => seen = now,
+            }
+        }
+        if seen == CLOSED { Err(Closed) } else { Ok(()) }
+    }
+
+    /// Closes the table if nothing in it can matter at `now_ms` any more. Takes effect at the
+    /// compare-exchange: whoever raises the mark afterwards fails.
+    pub(crate) fn close(&self, now_ms: u64) -> bool {
+        // Relaxed: the compare-exchange decides.
+        let seen = self.until_ms.load(Ordering::Relaxed);
+        seen <= now_ms
+            // AcqRel: pairs with `raise`; a raiser that comes later finds the table closed.
+            && self
+                .until_ms
+                .compare_exchange(seen, CLOSED, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok()
+    }
+
+    /// Raises one of a home's spill marks to cover `distance` until `until_ms`.
+    pub(crate) fn raise_spill(
+        &self,
+        home: usize,
+        turn: Turn,
+        distance: usize,
+        until_ms: u64,
+        now_ms: u64,
+    ) {
+        let mark = self.buckets.get(home).spill_mark(turn);
+        // Relaxed: as in `raise`.
+        let mut seen = SpillMark::from_bits(mark.load(Ordering::Relaxed));
+        while let Some(raised) = seen.raised(until_ms, distance, now_ms) {
+            // AcqRel: whoever starts a dead mark afresh has read a clock past its end; a holder
+            // who raises the fresh one is ordered after that reading, and so refuses.
+            match mark.compare_exchange_weak(
+                seen.bits(),
+                raised.bits(),
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return,
+                Err(now) => seen = SpillMark::from_bits(now),
+            }
+        }
+    }
+
+    /// How many buckets past its home a look-up has to visit at `now_ms`, a reading taken before.
+    #[inline]
+    fn spilled(&self, bucket: Bucket<'_>, now_ms: u64) -> usize {
+        // Relaxed, both: as in `is_alive_at`.
+        let even = SpillMark::from_bits(bucket.spill_mark(Turn::Even).load(Ordering::Relaxed));
+        let odd = SpillMark::from_bits(bucket.spill_mark(Turn::Odd).load(Ordering::Relaxed));
+        even.distance_at(now_ms)
+            .max(odd.distance_at(now_ms))
+            .min(self.reach)
+    }
+
+    // ---- step 1: scan -----------------------------------------------------------------------
+
+    /// The live entry of an id. What is undecided has not taken effect, so it is passed over.
+    #[inline]
+    pub(crate) fn find(&self, probe: Probe, now_ms: u64) -> Option<Found> {
+        match self.scan::<false, false>(probe, now_ms, &mut None) {
+            Look::Live(found) => Some(found),
+            Look::Undecided(_) | Look::Absent => None,
+        }
+    }
+
+    /// Looks an id up in its run.
+    #[inline]
+    pub(crate) fn look(&self, probe: Probe, now_ms: u64) -> Look {
+        self.scan::<true, false>(probe, now_ms, &mut None)
+    }
+
+    /// Looks an id up in its run and, if it is absent, for the nearest slot that can be taken.
+    #[inline]
+    pub(crate) fn look_for_room(
+        &self,
+        probe: Probe,
+        now_ms: u64,
+        nearest: &mut Option<Found>,
+    ) -> Look {
+        self.scan::<true, true>(probe, now_ms, nearest)
+    }
+
+    #[inline]
+    fn scan<const RIVALS: bool, const ROOM: bool>(
+        &self,
+        probe: Probe,
+        now_ms: u64,
+        nearest: &mut Option<Found>,
+    ) -> Look {
+        let home = self.home(probe);
+        let mut bucket = self.buckets.get(home);
+        let spilled = self.spilled(bucket, now_ms);
+        let mut distance = 0;
+        loop {
+            for slot in 0..SLOTS {
+                let (meta, mine) = read(bucket, slot, probe);
+                let found = Found {
+                    place: Place { distance, slot },
+                    meta,
+                };
+                if RIVALS && mine && meta.is_tentative() {
+                    return Look::Undecided(found);
+                }
+                if mine && meta.is_live_at(now_ms) {
+                    return Look::Live(found);
+                }
+                if ROOM && nearest.is_none() && meta.is_takeable_at(now_ms) {
+                    *nearest = Some(found);
+                }
+            }
+            distance += 1;
+            let enough = distance > spilled && (!ROOM || nearest.is_some());
+            if enough || distance > self.reach {
+                return Look::Absent;
+            }
+            bucket = self.bucket(home, distance);
+        }
+    }
+
+    /// Finds whom to push out of a table that is full: of the done entries in an id's whole reach,
+    /// the one that ends first. Sends the caller back to start again where a slot can be taken
+    /// after all, or somebody has brought the id in meanwhile: that entry must not make room for
+    /// itself.
+    #[cold]
+    pub(crate) fn earliest_done(&self, probe: Probe, now_ms: u64, push_out: bool) -> Room {
+        let home = self.home(probe);
+        let mut earliest: Option<Found> = None;
+        for distance in 0..=self.reach {
+            let bucket = self.bucket(home, distance);
+            for slot in 0..SLOTS {
+                let (meta, mine) = read(bucket, slot, probe);
+                if mine || meta.is_takeable_at(now_ms) {
+                    return Room::StartAgain;
+                }
+                let is_earlier = earliest.is_none_or(|e| meta.deadline_ms() < e.meta.deadline_ms());
+                if push_out && meta.is_seen() && is_earlier {
+                    earliest = Some(Found {
+                        place: Place { distance, slot },
+                        meta,
+                    });
+                }
+            }
+        }
+        earliest.map_or(Room::None, Room::Taken)
+    }
+
+    /// Takes an undecided entry back to its owner, who will start again.
+    pub(crate) fn kill(&self, probe: Probe, rival: Found) -> bool {
+        let meta = self.meta(self.home(probe), rival.place);
+        // Relaxed: the owner learns of it by his own compare-exchange, and reads nothing of ours.
+        meta.compare_exchange(
+            rival.meta.bits(),
+            rival.meta.killed().bits(),
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        )
+        .is_ok()
+    }
+
+    // ---- step 3: reserve and publish --------------------------------------------------------
+
+    /// Makes a free or ended slot ours; `None` where somebody was faster.
+    #[inline]
+    pub(crate) fn reserve(&self, probe: Probe, target: Found) -> Option<Reservation<'_>> {
+        let bucket = self.bucket(self.home(probe), target.place.distance);
+        let (meta, mine) = (bucket.meta(target.place.slot), target.meta.reserved());
+        // Relaxed: the slot's old tenant is over, and nothing is read through it.
+        let won = meta.compare_exchange(
+            target.meta.bits(),
+            mine.bits(),
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
+        sync::step(Step::Reserved);
+        won.is_ok().then(|| Reservation {
+            meta,
+            fingerprint: bucket.fingerprint(target.place.slot),
+            mine,
+            is_published: false,
+        })
+    }
+
+    // ---- step 4: rescan ---------------------------------------------------------------------
+
+    /// Looks for the same id elsewhere, after ours was published at `own` in the table `own_table`.
+    /// Positions are ordered by table, distance and slot; the lower has the better right.
+    #[inline]
+    pub(crate) fn rescan(&self, probe: Probe, now_ms: u64, own_table: u64, own: Place) -> Verdict {
+        let home = self.home(probe);
+        let is_own_table = self.serial == own_table;
+        let least = if is_own_table { own.distance } else { 0 };
+        let mut bucket = self.buckets.get(home);
+        let spilled = self.spilled(bucket, now_ms).max(least);
+        for distance in 0..=spilled {
+            if distance > 0 {
+                bucket = self.bucket(home, distance);
+            }
+            for slot in 0..SLOTS {
+                let place = Place { distance, slot };
+                if is_own_table && place == own {
+                    continue;
+                }
+                let we_come_first = (own_table, own) < (self.serial, place);
+                loop {
+                    let (meta, mine) = read(bucket, slot, probe);
+                    if !mine {
+                        break;
+                    }
+                    if meta.is_live_at(now_ms) {
+                        return Verdict::Live(meta);
+                    }
+                    let after = if !meta.is_tentative() {
+                        // Ended: free it, so that a late `complete` cannot bring it back.
+                        meta.freed()
+                    } else if we_come_first {
+                        meta.killed()
+                    } else {
+                        return Verdict::Yield;
+                    };
+                    // Relaxed: whoever owns the word learns of it by his own compare-exchange.
+                    let changed = bucket.meta(slot).compare_exchange(
+                        meta.bits(),
+                        after.bits(),
+                        Ordering::Relaxed,
+                        Ordering::Relaxed,
+                    );
+                    if changed.is_ok() {
+                        break;
+                    }
+                    sync::look_again();
+                }
+            }
+        }
+        Verdict::Alone
+    }
+}
+
+/// Reads one slot, and whether it holds this id: tentative, claimed or done, ended or not.
+///
+/// A word that changes between its two readings is read again; it never means *not this id*.
+#[inline]
+fn read(bucket: Bucket<'_>, slot: usize, probe: Probe) -> (Meta, bool) {
+    loop {
+        // Acquire: pairs with the Release in `publish` (we must see the fingerprint, and a caller
+        // told *duplicate* what the winner wrote) and with the Releases that settle a claim.
+        let meta = Meta::from_bits(bucket.meta(slot).load(Ordering::Acquire));
+        // Acquire: pairs with the Release in `publish`: if we read a later tenant's fingerprint,
+        // the second look at the word below must see his change of it.
+        if !meta.may_be(probe.tag())
+            || bucket.fingerprint(slot).load(Ordering::Acquire) != probe.fingerprint()
+        {
+            return (meta, false);
+        }
+        // Relaxed: ordered after the fingerprint by the Acquire above.
+        if bucket.meta(slot).load(Ordering::Relaxed) == meta.bits() {
+            return (meta, true);
+        }
+        sync::look_again();
+    }
+}
+
+/// A slot of ours that is not committed. Dropped, it is nobody's again: also when the user's clock
+/// panics.
+#[derive(Debug)]
+pub(crate) struct Reservation<'t> {
+    meta: &'t AtomicU64,
+    fingerprint: &'t AtomicU64,
+    /// The word we last wrote.
+    mine: Meta,
+    is_published: bool,
+}
+
+impl Reservation<'_> {
+    /// Writes the fingerprint and lets everybody see the undecided entry.
+    #[inline]
+    pub(crate) fn publish(&mut self, probe: Probe, deadline_ms: u64) {
+        // Release: pairs with the Acquire in `read`: a reader of this fingerprint must not find
+        // the word of the tenant before.
+        self.fingerprint
+            .store(probe.fingerprint(), Ordering::Release);
+        self.mine = self.mine.published(deadline_ms, probe.tag());
+        self.is_published = true;
+        // Release: pairs with the Acquire in `read`, which must see the fingerprint and all that
+        // the caller wrote before it marked. A plain store: only the owner writes a reserved slot.
+        self.meta.store(self.mine.bits(), Ordering::Release);
+        sync::step(Step::Published);
+    }
+
+    /// Decides the insert. **This is the instant at which it takes effect.** `None` where a rival
+    /// has killed it; the slot is free again then.
+    #[inline]
+    pub(crate) fn commit(mut self, held: bool) -> Option<Meta> {
+        let decided = self.mine.committed(held);
+        // Relaxed: `publish` has released all there is to see.
+        let won = self.meta.compare_exchange(
+            self.mine.bits(),
+            decided.bits(),
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
+        if won.is_err() {
+            // Killed: reserved, and ours to free.
+            self.is_published = false;
+            return None;
+        }
+        core::mem::forget(self);
+        Some(decided)
+    }
+}
+
+impl Drop for Reservation<'_> {
+    fn drop(&mut self) {
+        let freed = self.mine.freed().bits();
+        // Release: whoever takes the slot next, and the id with it, comes after our attempt.
+        let order = Ordering::Release;
+        if !self.is_published
+            || self
+                .meta
+                .compare_exchange(self.mine.bits(), freed, order, Ordering::Relaxed)
+                .is_err()
+        {
+            // Release: as above. Reserved, by us or by a kill, so a plain store is ours alone.
+            self.meta.store(freed, order);
+        }
+    }
+}
+
+/// Levers and gauges for the models.
+#[cfg(all(test, hapax_loom))]
+impl Table {
+    /// Puts a done entry in a slot, as an insert would have left it.
+    pub(crate) fn plant(&self, probe: Probe, place: Place, until_ms: u64) {
+        self.raise(until_ms).expect("open");
+        if place.distance > 0 {
+            self.raise_spill(self.home(probe), Turn::Even, place.distance, until_ms, 0);
+        }
+        let mut slot = self.reserve_any(probe, place);
+        slot.publish(probe, until_ms);
+        slot.commit(false).expect("nobody else is here");
+    }
+
+    /// Leaves a slot as a sleeper would who has written the fingerprint and no more.
+    pub(crate) fn abandon_reserved(&self, probe: Probe, place: Place) {
+        let slot = self.reserve_any(probe, place);
+        slot.fingerprint
+            .store(probe.fingerprint(), Ordering::Release);
+        core::mem::forget(slot);
+    }
+
+    /// Leaves a slot as a sleeper would who has published and not committed.
+    pub(crate) fn abandon_published(&self, probe: Probe, place: Place, until_ms: u64) {
+        self.raise(until_ms).expect("open");
+        let mut slot = self.reserve_any(probe, place);
+        slot.publish(probe, until_ms);
+        core::mem::forget(slot);
+    }
+
+    fn reserve_any(&self, probe: Probe, place: Place) -> Reservation<'_> {
+        let bits = self.meta(self.home(probe), place).load(Ordering::Relaxed);
+        let target = Found {
+            place,
+            meta: Meta::from_bits(bits),
+        };
+        self.reserve(probe, target).expect("nobody else is here")
+    }
+
+    /// Slots that somebody has left reserved or undecided.
+    pub(crate) fn undecided(&self) -> usize {
+        self.words()
+            .filter(|meta| !meta.is_takeable_at(u64::MAX))
+            .count()
+    }
+
+    /// Live entries of an id, marked or not.
+    pub(crate) fn copies(&self, probe: Probe, now_ms: u64) -> usize {
+        let slots = self
+            .buckets()
+            .flat_map(|bucket| (0..SLOTS).map(move |slot| (bucket, slot)));
+        slots
+            .filter(|&(bucket, slot)| {
+                let (meta, mine) = read(bucket, slot, probe);
+                mine && meta.is_live_at(now_ms)
+            })
+            .count()
+    }
+
+    fn words(&self) -> impl Iterator<Item = Meta> {
+        self.buckets().flat_map(|bucket| {
+            // AcqRel, a read-modify-write: the newest word, not one that a model may still serve.
+            (0..SLOTS)
+                .map(move |slot| Meta::from_bits(bucket.meta(slot).fetch_add(0, Ordering::AcqRel)))
+        })
+    }
+}

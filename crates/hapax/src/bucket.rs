@@ -4,9 +4,8 @@
 //! ```text
 //!            word 0        1      2      3      4      5      6       7
 //!          +---------+------+------+------+------+------+------+---------+
-//! a bucket |  even   | meta |  fp  | meta |  fp  | meta |  fp  |   odd   |  64 bytes, one line
-//!          |  spill  |      |      |      |      |      |      |  spill  |
-//!          |  mark   |   slot 0    |   slot 1    |   slot 2    |  mark   |
+//! a bucket |  spill  | meta |  fp  | meta |  fp  | meta |  fp  |  spare  |  64 bytes, one line
+//!          |  mark   |   slot 0    |   slot 1    |   slot 2    |         |
 //!          +---------+------+------+------+------+------+------+---------+
 //! ```
 //!
@@ -14,7 +13,7 @@
 //! resident memory until it is used. A type of 64-byte alignment would be cleared by hand instead,
 //! so the lines are cut from plain words, from the first multiple of 64 bytes on.
 
-use crate::{mark::Turn, sync::AtomicU64};
+use crate::sync::AtomicU64;
 
 /// Slots in a bucket.
 pub(crate) const SLOTS: usize = 3;
@@ -94,11 +93,8 @@ pub(crate) struct Bucket<'t>(&'t [AtomicU64; WORDS]);
 impl<'t> Bucket<'t> {
     /// The spill mark of the ids whose home this is.
     #[inline]
-    pub(crate) const fn spill_mark(self, turn: Turn) -> &'t AtomicU64 {
-        match turn {
-            Turn::Even => &self.0[0],
-            Turn::Odd => &self.0[WORDS - 1],
-        }
+    pub(crate) const fn spill_mark(self) -> &'t AtomicU64 {
+        &self.0[0]
     }
 
     #[inline]
@@ -121,7 +117,7 @@ mod tests {
         for len in [1, 2, 48, 1000] {
             let buckets = Buckets::zeroed(len).unwrap();
             for (index, bucket) in buckets.iter().enumerate() {
-                let address = core::ptr::from_ref(bucket.spill_mark(Turn::Even)).addr();
+                let address = core::ptr::from_ref(bucket.spill_mark()).addr();
                 assert_eq!(address % LINE_BYTES, 0, "bucket {index} of {len}");
             }
             assert_eq!(buckets.iter().count(), len);

@@ -8,6 +8,7 @@ use crate::{
     clock::{Clock, SystemClock},
     counters::{Counters, parallelism},
     hash::{HashPair, MOST_SHARDS, Prefixed, Seeds},
+    mark::Epochs,
     set::{Core, DedupSet},
     shard::{Plan, Shard},
     timeline::Timeline,
@@ -21,6 +22,9 @@ const MOST_RESOLUTION: Duration = Duration::from_secs(60 * 60);
 const DEFAULT_RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
 /// Longer than a handler that is well, shorter than a sender's patience.
 const DEFAULT_LEASE: Duration = Duration::from_secs(30);
+
+/// Spill marks compare epochs within half of 24 bits; of so long ones that is 97 days.
+const LEAST_EPOCH_MS: u64 = 1000;
 
 /// Buckets of a shard that nobody sized: 3 KiB.
 const SMALL_BUCKETS: usize = 48;
@@ -451,11 +455,8 @@ impl<S, C> Builder<S, C> {
             top_buckets,
             span_ms,
             lease_span_ms,
-            // One turn outlives whatever was marked in the turn before, claims included, so that a
-            // mark is dead when its next turn comes.
-            turn_shift: (span_ms + lease_span_ms)
-                .next_power_of_two()
-                .trailing_zeros(),
+            // What a claim is covered for when it is made: its lease, and one retention more.
+            epochs: Epochs::covering(span_ms + lease_span_ms, LEAST_EPOCH_MS),
             forget_oldest: self.when_full == WhenFull::ForgetOldest,
         };
         let counters = Counters::for_this_machine();

@@ -30,7 +30,6 @@ use crate::{
     clock::Clock,
     counters::{Counters, Event},
     hash::Probe,
-    mark::Turn,
     shard::{Grown, Shard, Tables},
     slot::Meta,
     sync::{self, Backoff, Ordering, Step, fence},
@@ -39,60 +38,105 @@ use crate::{
     wheel::Kind,
 };
 
-/// What the caller wants in the set.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Want {
-    pub(crate) kind: Kind,
+/// What an insert is for: a mark, or a claim.
+///
+/// Two types rather than a flag, so that a mark compiles to code that knows nothing of claims.
+pub(crate) trait Goal: Copy {
+    /// What the caller gets who is first.
+    type First;
+    const IS_CLAIM: bool;
+
     /// From the reading to the deadline.
+    fn span_ms(self) -> u64;
+    /// What the entry is booked as.
+    fn kind(self) -> Kind;
+    fn first(self, entry: impl FnOnce() -> Token) -> Self::First;
+}
+
+/// To be done, and remembered for as long.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mark {
     pub(crate) span_ms: u64,
 }
 
-impl Want {
-    /// A claim whose lease ends `span_ms` after the reading.
-    pub(crate) fn claim(shard: &Shard, span_ms: u64) -> Self {
+/// To be in flight, for a lease as long.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Claimed {
+    span_ms: u64,
+    kind: Kind,
+}
+
+impl Goal for Mark {
+    type First = ();
+    const IS_CLAIM: bool = false;
+
+    fn span_ms(self) -> u64 {
+        self.span_ms
+    }
+    fn kind(self) -> Kind {
+        Kind::Done
+    }
+    fn first(self, _: impl FnOnce() -> Token) {}
+}
+
+impl Claimed {
+    pub(crate) fn for_span(shard: &Shard, span_ms: u64) -> Self {
         Self {
-            kind: shard.wheel.kind_of_lease(span_ms),
             span_ms,
+            kind: shard.wheel.kind_of_lease(span_ms),
         }
     }
 }
 
-/// How an insert ended.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Answer {
-    First(Token),
-    Duplicate,
-    InFlight { remaining_ms: u64 },
-    Full,
+impl Goal for Claimed {
+    type First = Token;
+    const IS_CLAIM: bool = true;
+
+    fn span_ms(self) -> u64 {
+        self.span_ms
+    }
+    fn kind(self) -> Kind {
+        self.kind
+    }
+    fn first(self, entry: impl FnOnce() -> Token) -> Token {
+        entry()
+    }
 }
 
-/// Where an entry was committed, and the exact word. No word recurs while its holder may still
-/// use it, so the word is the proof that a claim is still his.
+/// Where a claim was committed, and the exact word. No word recurs while its holder may still use
+/// it, so the word is the proof that the claim is still his.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Token {
     pub(crate) table: u64,
     pub(crate) home: usize,
     pub(crate) place: Place,
-    /// The spill mark that covers the entry.
-    pub(crate) turn: Turn,
     /// What the entry is booked as.
     pub(crate) kind: Kind,
     pub(crate) meta: Meta,
 }
 
+/// How an insert ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Answer<F> {
+    First(F),
+    Duplicate,
+    InFlight { remaining_ms: u64 },
+    Full,
+}
+
 /// One insert into one shard.
 #[derive(Debug)]
-pub(crate) struct Insert<'s, C> {
+pub(crate) struct Insert<'s, C, G> {
     pub(crate) shard: &'s Shard,
     pub(crate) time: &'s Timeline<C>,
     pub(crate) counters: &'s Counters,
     pub(crate) probe: Probe,
-    pub(crate) want: Want,
+    pub(crate) goal: G,
 }
 
 /// How one attempt ended.
-enum Attempt {
-    Decided(Answer),
+enum Attempt<F> {
+    Decided(Answer<F>),
     /// Another inserter of the same id has the better right.
     Yield,
     StartAgain,
@@ -106,20 +150,31 @@ enum Scan<'t> {
     NoRoom,
 }
 
-impl<C: Clock> Insert<'_, C> {
+impl<C: Clock, G: Goal> Insert<'_, C, G> {
     #[inline]
-    pub(crate) fn run(&self) -> Answer {
+    pub(crate) fn run(&self) -> Answer<G::First> {
         let mut backoff = Backoff::new(self.probe.seed());
+        let mut is_retry = false;
         loop {
             // The clock first: a mark read before it could be raised and relied on in between.
             let now_ms = self.time.now_ms();
-            // Before the hint is read: the first id after a silent spell must not go to, and so
-            // keep, the table of the last burst.
-            self.shard.tidy_if_due(now_ms);
+            if !is_retry {
+                // Before the hint is read: the first id after a silent spell must not go to, and
+                // so keep, the table of the last burst. Once per call: tidying may move the hint
+                // down again that this call has moved up, because its own run is full.
+                self.shard.tidy_if_due(now_ms);
+                is_retry = true;
+            }
             let hint = self.shard.hint();
             let tables = self.shard.tables();
             let current = self.shard.current(&tables, hint);
-            let target = match self.scan(&tables, current, now_ms) {
+            let scanned = if tables.grown().is_empty() {
+                // The usual case, written out so that it can be compiled into the caller.
+                self.scan_current(current, now_ms)
+            } else {
+                self.scan_all(&tables, current, now_ms)
+            };
+            let target = match scanned {
                 Scan::Live(meta) => return known(meta, now_ms),
                 Scan::Undecided(table, rival) => {
                     // Its owner gets a moment; then it is sent back to start again.
@@ -142,42 +197,32 @@ impl<C: Clock> Insert<'_, C> {
         }
     }
 
-    /// Step 1: looks through every table that is alive; for room only in the current one, or old
-    /// tables and far places would never drain.
+    /// Step 1 where there is one table.
     #[inline]
-    fn scan<'t>(&self, tables: &'t Tables<'_>, current: &'t Table, now_ms: u64) -> Scan<'t> {
+    fn scan_current<'t>(&self, current: &'t Table, now_ms: u64) -> Scan<'t> {
         let mut nearest = None;
-        if let Some(decided) = self.scan_table(tables.base(), current, now_ms, &mut nearest) {
-            return decided;
+        match current.look_for_room(self.probe, now_ms, &mut nearest) {
+            Look::Live(found) => Scan::Live(found.meta),
+            Look::Undecided(found) => Scan::Undecided(current, found),
+            Look::Absent => nearest.map_or(Scan::NoRoom, Scan::Room),
         }
-        for table in tables.grown() {
-            if let Some(decided) = self.scan_table(table, current, now_ms, &mut nearest) {
-                return decided;
-            }
-        }
-        nearest.map_or(Scan::NoRoom, Scan::Room)
     }
 
-    #[inline]
-    fn scan_table<'t>(
-        &self,
-        table: &'t Table,
-        current: &Table,
-        now_ms: u64,
-        nearest: &mut Option<Found>,
-    ) -> Option<Scan<'t>> {
-        let look = if table.serial() == current.serial() {
-            table.look_for_room(self.probe, now_ms, nearest)
-        } else if table.is_alive_at(now_ms) {
-            table.look(self.probe, now_ms)
-        } else {
-            return None;
-        };
-        match look {
-            Look::Live(found) => Some(Scan::Live(found.meta)),
-            Look::Undecided(found) => Some(Scan::Undecided(table, found)),
-            Look::Absent => None,
+    /// Step 1 where there are several: looks through every table that is alive; for room only in
+    /// the current one, or old tables and far places would never drain.
+    #[inline(never)]
+    fn scan_all<'t>(&self, tables: &'t Tables<'_>, current: &'t Table, now_ms: u64) -> Scan<'t> {
+        for table in tables.iter() {
+            if table.serial() == current.serial() || !table.is_alive_at(now_ms) {
+                continue;
+            }
+            match table.look(self.probe, now_ms) {
+                Look::Live(found) => return Scan::Live(found.meta),
+                Look::Undecided(found) => return Scan::Undecided(table, found),
+                Look::Absent => {}
+            }
         }
+        self.scan_current(current, now_ms)
     }
 
     /// Grows, or finds whom to push out. What it pushes out it has read after the clock, and will
@@ -194,24 +239,28 @@ impl<C: Clock> Insert<'_, C> {
     /// Steps 2 to 5, for one target slot. Out of line, so that a look-up that finds a duplicate
     /// does not pay for its registers.
     #[inline(never)]
-    fn attempt(&self, tables: &Tables<'_>, current: &Table, now_ms: u64, target: Found) -> Attempt {
-        let (shard, probe, kind) = (self.shard, self.probe, self.want.kind);
-        let is_claim = kind != Kind::Done;
+    fn attempt(
+        &self,
+        tables: &Tables<'_>,
+        current: &Table,
+        now_ms: u64,
+        target: Found,
+    ) -> Attempt<G::First> {
+        let (shard, probe, kind) = (self.shard, self.probe, self.goal.kind());
         let home = current.home(probe);
-        let turn = Turn::at(now_ms, shard.plan().turn_shift);
         let raise_marks = |ends_ms: u64| {
             // A claim is covered for one retention more, the latest that a `complete` may come.
-            let more_ms = if is_claim { shard.plan().span_ms } else { 0 };
+            let more_ms = if G::IS_CLAIM { shard.plan().span_ms } else { 0 };
             let covered_ms = deadline_ms(ends_ms, more_ms);
             current.raise(covered_ms)?;
-            if target.place.distance > 0 {
-                current.raise_spill(home, turn, target.place.distance, covered_ms, now_ms);
+            if target.place.distance() > 0 {
+                current.raise_spill(home, target.place.distance(), covered_ms, now_ms);
             }
             Ok::<(), Closed>(())
         };
 
         // 2. Mark.
-        let mut ends_ms = deadline_ms(now_ms, self.want.span_ms);
+        let mut ends_ms = deadline_ms(now_ms, self.goal.span_ms());
         if raise_marks(ends_ms).is_err() {
             return Attempt::StartAgain;
         }
@@ -225,13 +274,13 @@ impl<C: Clock> Insert<'_, C> {
             shard.wheel.take_off(Kind::Done, target.meta.deadline_ms());
             self.counters.add(Event::ForgottenEarly);
         }
-        if is_claim {
+        if G::IS_CLAIM {
             // Slept until its own end? Then its word could equal one that an earlier holder of the
             // same end still has in his hand. Nobody who holds a token of this slot can share an
             // end that counts from a reading made after the slot was reserved.
             let later_ms = self.time.now_ms();
             if later_ms >= ends_ms {
-                ends_ms = deadline_ms(later_ms, self.want.span_ms);
+                ends_ms = deadline_ms(later_ms, self.goal.span_ms());
                 if raise_marks(ends_ms).is_err() {
                     return Attempt::StartAgain;
                 }
@@ -256,19 +305,19 @@ impl<C: Clock> Insert<'_, C> {
 
         // 5. Commit. Booked before, so that whoever ends the entry finds it in the books.
         shard.wheel.book(kind, ends_ms);
-        let Some(meta) = slot.commit(is_claim) else {
+        let Some(meta) = slot.commit(G::IS_CLAIM) else {
             shard.wheel.take_off(kind, ends_ms);
             return Attempt::StartAgain;
         };
-        let token = Token {
-            table: current.serial(),
+        let table = current.serial();
+        let entry = || Token {
+            table,
             home,
             place: target.place,
-            turn,
             kind,
             meta,
         };
-        Attempt::Decided(Answer::First(token))
+        Attempt::Decided(Answer::First(self.goal.first(entry)))
     }
 
     /// Step 4, over the tables as they are after the fence, and our own whatever its mark says.
@@ -287,7 +336,7 @@ impl<C: Clock> Insert<'_, C> {
     }
 }
 
-fn known(meta: Meta, now_ms: u64) -> Answer {
+fn known<F>(meta: Meta, now_ms: u64) -> Answer<F> {
     if meta.is_held() {
         Answer::InFlight {
             remaining_ms: meta.deadline_ms() - now_ms,

@@ -78,6 +78,8 @@ mod settle;
 mod shard;
 mod slot;
 mod stats;
+#[cfg(all(test, not(any(hapax_loom, hapax_shuttle))))]
+mod steady;
 mod sync;
 mod table;
 mod timeline;

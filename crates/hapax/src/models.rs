@@ -27,14 +27,17 @@ use crate::{
     clock::Clock,
     counters::{Counters, Event},
     hash::Probe,
-    insert::{Answer, Insert, Token, Want},
-    mark::Turn,
+    insert::{Answer as AnswerOf, Claimed, Goal, Insert, Mark, Token},
+    mark::Epochs,
     settle,
     shard::{Plan, Shard},
     table::Place,
     timeline::Timeline,
     wheel::Kind,
 };
+
+/// What both kinds of insert answer here.
+type Answer<F = Option<Token>> = AnswerOf<F>;
 
 /// The retention of every model, resolution included.
 const RETENTION_MS: u64 = 20;
@@ -108,14 +111,14 @@ struct Model {
 }
 
 fn plan(base_buckets: usize, top_buckets: usize) -> Plan {
-    let turn_shift = 6;
+    let epochs = Epochs::covering(RETENTION_MS, 1);
     let (span_ms, lease_span_ms) = (RETENTION_MS, RETENTION_MS / 2);
     Plan {
         base_buckets,
         top_buckets,
         span_ms,
         lease_span_ms,
-        turn_shift,
+        epochs,
         forget_oldest: false,
     }
 }
@@ -152,7 +155,7 @@ impl Model {
     fn put(&self, id: Id, distance: usize, slot: usize, until_ms: u64) {
         self.shard
             .base()
-            .plant(id.probe(), Place { distance, slot }, until_ms);
+            .plant(id.probe(), Place::new(distance, slot), until_ms);
     }
 
     fn pass(&self, ms: u64) {
@@ -160,30 +163,45 @@ impl Model {
         self.time.clock().now_ms.fetch_add(ms, Ordering::Relaxed);
     }
 
-    fn insert(&self, id: Id, kind: Kind, span_ms: u64) -> Answer {
-        let want = Want { kind, span_ms };
+    fn insert<G: Goal>(&self, id: Id, goal: G) -> AnswerOf<G::First> {
         let (shard, time, counters) = (&self.shard, &self.time, &self.counters);
         Insert {
             shard,
             time,
             counters,
             probe: id.probe(),
-            want,
+            goal,
         }
         .run()
     }
 
-    fn mark(&self, id: Id) -> Answer {
-        self.insert(id, Kind::Done, RETENTION_MS)
+    /// A mark, answered as a claim would be; who is first gets nothing to hold.
+    fn mark(&self, id: Id) -> Answer<Option<Token>> {
+        match self.insert(
+            id,
+            Mark {
+                span_ms: RETENTION_MS,
+            },
+        ) {
+            Answer::First(()) => Answer::First(None),
+            Answer::Duplicate => Answer::Duplicate,
+            Answer::InFlight { remaining_ms } => Answer::InFlight { remaining_ms },
+            Answer::Full => Answer::Full,
+        }
     }
 
-    fn claim(&self, id: Id, lease_ms: u64) -> Answer {
-        self.insert(id, Kind::InFlight, lease_ms)
+    fn claim(&self, id: Id, lease_ms: u64) -> Answer<Option<Token>> {
+        match self.insert(id, Claimed::for_span(&self.shard, lease_ms)) {
+            Answer::First(token) => Answer::First(Some(token)),
+            Answer::Duplicate => Answer::Duplicate,
+            Answer::InFlight { remaining_ms } => Answer::InFlight { remaining_ms },
+            Answer::Full => Answer::Full,
+        }
     }
 
     fn must_claim(&self, id: Id, lease_ms: u64) -> Token {
         match self.claim(id, lease_ms) {
-            Answer::First(token) => token,
+            Answer::First(Some(token)) => token,
             other => panic!("{other:?}"),
         }
     }
@@ -284,12 +302,4 @@ fn explore(preemptions: usize, scenario: impl Fn() + Sync + Send + 'static) {
     builder.preemption_bound = Some(preemptions + deeper);
     builder.max_branches = 50_000;
     builder.check(scenario);
-}
-
-/// Both turns of a mark are exercised by starting in either.
-fn start_of_turn(turn: Turn) -> u64 {
-    match turn {
-        Turn::Even => 0,
-        Turn::Odd => 64,
-    }
 }

@@ -11,12 +11,12 @@ use crate::{
     clock::{Clock, SystemClock},
     counters::{Counters, Event},
     hash::{HashPair, Probe, Seeds},
-    insert::{Answer, Insert, Want},
+    insert::{Answer, Claimed, Goal, Insert, Mark},
     settle,
     shard::Shard,
     stats::Stats,
     timeline::Timeline,
-    wheel::{Books, Kind},
+    wheel::Books,
 };
 
 /// A concurrent set of event ids that remembers each for a fixed time and then forgets it.
@@ -222,11 +222,10 @@ impl<S: HashPair, C: Clock> DedupSet<S, C> {
     /// [`Full`]: the id is neither known nor remembered now.
     #[inline]
     pub fn try_check_and_mark<Q: Hash + ?Sized>(&self, id: &Q) -> Result<bool, Full> {
-        let want = Want {
-            kind: Kind::Done,
+        let mark = Mark {
             span_ms: self.longest_span_ms(),
         };
-        match self.insert(Probe::of(self.hash.pair(id)), want) {
+        match self.insert(Probe::of(self.hash.pair(id)), mark) {
             Answer::First(_) => Ok(true),
             Answer::Duplicate | Answer::InFlight { .. } => {
                 self.core.counters.add(Event::Duplicate);
@@ -450,9 +449,8 @@ impl<S: HashPair, C: Clock> DedupSet<S, C> {
     /// ```
     pub fn clear(&self) {
         for shard in &self.core.shards {
-            settle::clear(shard, &self.core.time, || {
-                self.core.counters.add(Event::Cleared)
-            });
+            let count = || self.core.counters.add(Event::Cleared);
+            settle::clear(shard, &self.core.time, count);
         }
     }
 
@@ -609,7 +607,7 @@ impl<S: HashPair, C: Clock> DedupSet<S, C> {
     }
 
     #[inline]
-    fn insert(&self, probe: Probe, want: Want) -> Answer {
+    fn insert<G: Goal>(&self, probe: Probe, goal: G) -> Answer<G::First> {
         let core = &self.core;
         let shard = self.shard(probe);
         Insert {
@@ -617,20 +615,14 @@ impl<S: HashPair, C: Clock> DedupSet<S, C> {
             time: &core.time,
             counters: &core.counters,
             probe,
-            want,
+            goal,
         }
         .run()
     }
 
     #[inline]
     fn mark(&self, probe: Probe, span_ms: u64) -> bool {
-        match self.insert(
-            probe,
-            Want {
-                kind: Kind::Done,
-                span_ms,
-            },
-        ) {
+        match self.insert(probe, Mark { span_ms }) {
             Answer::First(_) => true,
             Answer::Duplicate | Answer::InFlight { .. } => {
                 self.core.counters.add(Event::Duplicate);
@@ -646,8 +638,8 @@ impl<S: HashPair, C: Clock> DedupSet<S, C> {
     fn claim_slot<Q: Hash + ?Sized>(&self, id: &Q, lease: Duration) -> Result<Claim<Held>, Full> {
         let probe = Probe::of(self.hash.pair(id));
         let shard = self.shard(probe);
-        let want = Want::claim(shard, self.core.lease_span_ms(lease));
-        match self.insert(probe, want) {
+        let claimed = Claimed::for_span(shard, self.core.lease_span_ms(lease));
+        match self.insert(probe, claimed) {
             Answer::First(token) => Ok(Claim::First(Held::new(
                 probe.shard(self.core.shards.len()),
                 token,

@@ -111,15 +111,9 @@ fn raise_and_judge<C: Clock>(
     time: &Timeline<C>,
 ) -> Result<(), Lost> {
     table.raise(until_ms).map_err(|_| Lost)?;
-    if token.place.distance > 0 {
+    if token.place.distance() > 0 {
         let now_ms = time.now_ms();
-        table.raise_spill(
-            token.home,
-            token.turn,
-            token.place.distance,
-            until_ms,
-            now_ms,
-        );
+        table.raise_spill(token.home, token.place.distance(), until_ms, now_ms);
     }
     sync::step(Step::Raised);
     // SeqCst: pairs with the fence of every insert between publish and rescan.

@@ -26,6 +26,7 @@ use std::sync::Arc;
 use crate::{
     bucket::{Buckets, SLOTS},
     hash::Probe,
+    mark::{Epochs, MOST_DISTANCE},
     sync::{self, AtomicU64, Loaded, Ordering, Published, Step},
     table::Table,
     timeline::deadline_ms,
@@ -43,15 +44,15 @@ pub(crate) struct Plan {
     pub(crate) span_ms: u64,
     /// The default lease, resolution included.
     pub(crate) lease_span_ms: u64,
-    /// Two spill marks take turns of `2^turn_shift` ms.
-    pub(crate) turn_shift: u32,
+    /// How spill marks cut time.
+    pub(crate) epochs: Epochs,
     /// Whether the entry that ends first makes room at the limit.
     pub(crate) forget_oldest: bool,
 }
 
 /// Buckets past home that an entry may lie in a large table. With three slots a bucket this fills
 /// a table to about two thirds before it grows.
-const REACH: usize = 32;
+const REACH: usize = MOST_DISTANCE;
 
 impl Plan {
     fn top_class(&self) -> u32 {
@@ -84,6 +85,7 @@ impl Plan {
             class,
             self.buckets(class),
             self.reach(class),
+            self.epochs,
             until_ms,
         )
     }
@@ -153,11 +155,6 @@ pub(crate) struct Tables<'s> {
 
 impl Tables<'_> {
     #[inline]
-    pub(crate) const fn base(&self) -> &Table {
-        self.base
-    }
-
-    #[inline]
     pub(crate) fn grown(&self) -> &[Arc<Table>] {
         match &self.grown {
             Some(loaded) => loaded.as_ref().map_or(&[], |list| &list.tables),
@@ -218,6 +215,11 @@ impl Shard {
 
     pub(crate) const fn plan(&self) -> &Plan {
         &self.plan
+    }
+
+    #[cfg(test)]
+    pub(crate) const fn base(&self) -> &Table {
+        &self.base
     }
 
     /// Touches an id's home in the table where it would go; see [`Table::touch`].
@@ -459,10 +461,6 @@ impl Shard {
 /// Levers that the models pull to bring a shard where they want it.
 #[cfg(all(test, hapax_loom))]
 impl Shard {
-    pub(crate) const fn base(&self) -> &Table {
-        &self.base
-    }
-
     pub(crate) fn postpone_tidying(&self) {
         self.tidy_at_ms.store(u64::MAX, Ordering::Relaxed);
     }

@@ -13,10 +13,12 @@
 //!
 //! [`insert`]: crate::insert
 
+use core::fmt;
+
 use crate::{
     bucket::{Bucket, Buckets, SLOTS},
     hash::Probe,
-    mark::{SpillMark, Turn},
+    mark::{Epochs, MOST_DISTANCE, SpillMark},
     slot::Meta,
     sync::{self, AtomicU64, Ordering, Step},
 };
@@ -34,14 +36,45 @@ pub(crate) struct Table {
     reach: usize,
     /// The latest instant at which anything in here can matter, or [`CLOSED`].
     until_ms: AtomicU64,
+    epochs: Epochs,
     buckets: Buckets,
 }
 
-/// Where an entry lies: `distance` buckets past its home.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
-    pub(crate) distance: usize,
-    pub(crate) slot: usize,
+/// Where an entry lies in its run. Ordered by distance, then slot.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place(u32);
+
+impl Place {
+    /// Slots are numbered in two bits.
+    const SLOT_BITS: u32 = 2;
+
+    /// The place in `slot` of the bucket `distance` past home.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)] // a reach is far below 2^30
+    pub(crate) const fn new(distance: usize, slot: usize) -> Self {
+        Self((distance as u32) << Self::SLOT_BITS | slot as u32)
+    }
+    #[inline]
+    pub(crate) const fn distance(self) -> usize {
+        (self.0 >> Self::SLOT_BITS) as usize
+    }
+    #[inline]
+    pub(crate) const fn slot(self) -> usize {
+        (self.0 & ((1 << Self::SLOT_BITS) - 1)) as usize
+    }
+}
+
+const _: () = assert!(SLOTS <= 1 << Place::SLOT_BITS);
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "slot {} of the bucket {} past home",
+            self.slot(),
+            self.distance()
+        )
+    }
 }
 
 /// A slot, and the word that was read in it.
@@ -93,15 +126,18 @@ impl Table {
         class: u32,
         buckets: usize,
         reach: usize,
+        epochs: Epochs,
         until_ms: u64,
     ) -> Option<Self> {
         let buckets = Buckets::zeroed(buckets)?;
-        let reach = reach.min(buckets.len() - 1);
+        let reach = reach.min(buckets.len() - 1).min(MOST_DISTANCE);
+        let until_ms = AtomicU64::new(until_ms);
         Some(Self {
             serial,
             class,
             reach,
-            until_ms: AtomicU64::new(until_ms),
+            until_ms,
+            epochs,
             buckets,
         })
     }
@@ -136,7 +172,7 @@ impl Table {
 
     /// The meta word at `place` in the run of `home`.
     pub(crate) fn meta(&self, home: usize, place: Place) -> &AtomicU64 {
-        self.bucket(home, place.distance).meta(place.slot)
+        self.bucket(home, place.distance()).meta(place.slot())
     }
 
     pub(crate) fn buckets(&self) -> impl Iterator<Item = Bucket<'_>> {
@@ -202,21 +238,15 @@ impl Table {
                 .is_ok()
     }
 
-    /// Raises one of a home's spill marks to cover `distance` until `until_ms`.
-    pub(crate) fn raise_spill(
-        &self,
-        home: usize,
-        turn: Turn,
-        distance: usize,
-        until_ms: u64,
-        now_ms: u64,
-    ) {
-        let mark = self.buckets.get(home).spill_mark(turn);
+    /// Raises a home's spill mark to cover `distance` until `until_ms`.
+    pub(crate) fn raise_spill(&self, home: usize, distance: usize, until_ms: u64, now_ms: u64) {
+        let mark = self.buckets.get(home).spill_mark();
+        let (until, now) = (self.epochs.of(until_ms), self.epochs.of(now_ms));
         // Relaxed: as in `raise`.
         let mut seen = SpillMark::from_bits(mark.load(Ordering::Relaxed));
-        while let Some(raised) = seen.raised(until_ms, distance, now_ms) {
-            // AcqRel: whoever starts a dead mark afresh has read a clock past its end; a holder
-            // who raises the fresh one is ordered after that reading, and so refuses.
+        while let Some(raised) = seen.raised(until, distance, now) {
+            // AcqRel: whoever lets go of a step has read a clock past its end; a holder who raises
+            // the mark afterwards is ordered after that reading, and so refuses.
             match mark.compare_exchange_weak(
                 seen.bits(),
                 raised.bits(),
@@ -231,13 +261,13 @@ impl Table {
 
     /// How many buckets past its home a look-up has to visit at `now_ms`, a reading taken before.
     #[inline]
-    fn spilled(&self, bucket: Bucket<'_>, now_ms: u64) -> usize {
-        // Relaxed, both: as in `is_alive_at`.
-        let even = SpillMark::from_bits(bucket.spill_mark(Turn::Even).load(Ordering::Relaxed));
-        let odd = SpillMark::from_bits(bucket.spill_mark(Turn::Odd).load(Ordering::Relaxed));
-        even.distance_at(now_ms)
-            .max(odd.distance_at(now_ms))
-            .min(self.reach)
+    fn spilled(&self, home: Bucket<'_>, now_ms: u64) -> usize {
+        // Relaxed: as in `is_alive_at`.
+        let mark = SpillMark::from_bits(home.spill_mark().load(Ordering::Relaxed));
+        if mark.is_flat() {
+            return 0;
+        }
+        mark.distance_at(self.epochs.of(now_ms)).min(self.reach)
     }
 
     // ---- step 1: scan -----------------------------------------------------------------------
@@ -283,7 +313,7 @@ impl Table {
             for slot in 0..SLOTS {
                 let (meta, mine) = read(bucket, slot, probe);
                 let found = Found {
-                    place: Place { distance, slot },
+                    place: Place::new(distance, slot),
                     meta,
                 };
                 if RIVALS && mine && meta.is_tentative() {
@@ -323,7 +353,7 @@ impl Table {
                 let is_earlier = earliest.is_none_or(|e| meta.deadline_ms() < e.meta.deadline_ms());
                 if push_out && meta.is_seen() && is_earlier {
                     earliest = Some(Found {
-                        place: Place { distance, slot },
+                        place: Place::new(distance, slot),
                         meta,
                     });
                 }
@@ -350,8 +380,8 @@ impl Table {
     /// Makes a free or ended slot ours; `None` where somebody was faster.
     #[inline]
     pub(crate) fn reserve(&self, probe: Probe, target: Found) -> Option<Reservation<'_>> {
-        let bucket = self.bucket(self.home(probe), target.place.distance);
-        let (meta, mine) = (bucket.meta(target.place.slot), target.meta.reserved());
+        let bucket = self.bucket(self.home(probe), target.place.distance());
+        let (meta, mine) = (bucket.meta(target.place.slot()), target.meta.reserved());
         // Relaxed: the slot's old tenant is over, and nothing is read through it.
         let won = meta.compare_exchange(
             target.meta.bits(),
@@ -362,7 +392,7 @@ impl Table {
         sync::step(Step::Reserved);
         won.is_ok().then(|| Reservation {
             meta,
-            fingerprint: bucket.fingerprint(target.place.slot),
+            fingerprint: bucket.fingerprint(target.place.slot()),
             mine,
             is_published: false,
         })
@@ -376,7 +406,7 @@ impl Table {
     pub(crate) fn rescan(&self, probe: Probe, now_ms: u64, own_table: u64, own: Place) -> Verdict {
         let home = self.home(probe);
         let is_own_table = self.serial == own_table;
-        let least = if is_own_table { own.distance } else { 0 };
+        let least = if is_own_table { own.distance() } else { 0 };
         let mut bucket = self.buckets.get(home);
         let spilled = self.spilled(bucket, now_ms).max(least);
         for distance in 0..=spilled {
@@ -384,7 +414,7 @@ impl Table {
                 bucket = self.bucket(home, distance);
             }
             for slot in 0..SLOTS {
-                let place = Place { distance, slot };
+                let place = Place::new(distance, slot);
                 if is_own_table && place == own {
                     continue;
                 }
@@ -513,14 +543,26 @@ impl Drop for Reservation<'_> {
     }
 }
 
+#[cfg(test)]
+impl Table {
+    /// How many buckets a look-up of a new id visits, on average over all homes.
+    #[cfg_attr(hapax_loom, allow(dead_code))]
+    pub(crate) fn mean_run(&self, now_ms: u64) -> f64 {
+        let runs = self
+            .buckets()
+            .map(|bucket| 1 + self.spilled(bucket, now_ms));
+        runs.sum::<usize>() as f64 / self.buckets.len() as f64
+    }
+}
+
 /// Levers and gauges for the models.
 #[cfg(all(test, hapax_loom))]
 impl Table {
     /// Puts a done entry in a slot, as an insert would have left it.
     pub(crate) fn plant(&self, probe: Probe, place: Place, until_ms: u64) {
         self.raise(until_ms).expect("open");
-        if place.distance > 0 {
-            self.raise_spill(self.home(probe), Turn::Even, place.distance, until_ms, 0);
+        if place.distance() > 0 {
+            self.raise_spill(self.home(probe), place.distance(), until_ms, 0);
         }
         let mut slot = self.reserve_any(probe, place);
         slot.publish(probe, until_ms);

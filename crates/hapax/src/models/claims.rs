@@ -4,19 +4,18 @@ use super::*;
 
 /// A claim that spilled to the second bucket, made at `START_MS`: its lease ends at 15, its marks
 /// at 35.
-fn spilled_claim(turn: Turn) -> (Arc<Model>, Token) {
+fn spilled_claim() -> (Arc<Model>, Token) {
     let model = Model::narrow(2);
-    model.pass(start_of_turn(turn));
-    model.fill(0, 0, start_of_turn(turn) + START_MS + 2);
+    model.fill(0, 0, START_MS + 2);
     let token = model.must_claim(A, 5);
-    assert_eq!(token.place.distance, 1);
+    assert_eq!(token.place.distance(), 1);
     (model, token)
 }
 
 /// A late `complete` against a new mark or claim, while the clock passes an instant.
-fn late_complete(ms_after_claim: u64, turn: Turn, rival: fn(&Model) -> Answer) {
+fn late_complete(ms_after_claim: u64, rival: fn(&Model) -> Answer) {
     explore(3, move || {
-        let (model, token) = spilled_claim(turn);
+        let (model, token) = spilled_claim();
         model.pass(ms_after_claim - 1);
         let clock = spawn(&model, |model| model.pass(1));
         let rival = spawn(&model, rival);
@@ -34,32 +33,27 @@ fn late_complete(ms_after_claim: u64, turn: Turn, rival: fn(&Model) -> Answer) {
 
 #[test]
 fn late_complete_as_the_lease_ends() {
-    late_complete(5, Turn::Even, |model| model.mark(A));
+    late_complete(5, |model| model.mark(A));
 }
 
 #[test]
 fn late_complete_as_the_marks_end() {
-    late_complete(25, Turn::Even, |model| model.mark(A));
-}
-
-#[test]
-fn late_complete_as_the_marks_end_in_the_other_turn() {
-    late_complete(25, Turn::Odd, |model| model.mark(A));
+    late_complete(25, |model| model.mark(A));
 }
 
 #[test]
 fn late_complete_against_a_claim_as_the_marks_end() {
-    late_complete(25, Turn::Even, |model| model.claim(A, 5));
+    late_complete(25, |model| model.claim(A, 5));
 }
 
 #[test]
 fn late_complete_where_the_table_mark_is_high_already() {
     explore(3, || {
-        let (model, token) = spilled_claim(Turn::Even);
+        let (model, token) = spilled_claim();
         model.pass(24);
         let clock = spawn(&model, |model| {
             let now_ms = START_MS;
-            model.shard.base().raise_spill(0, Turn::Even, 1, 80, now_ms);
+            model.shard.base().raise_spill(0, 1, 80, now_ms);
             model.pass(1);
         });
         let rival = spawn(&model, |model| model.mark(A));
@@ -82,7 +76,7 @@ fn stranger_starting_a_dead_mark_afresh_hides_no_holder() {
         model.fill(0, 0, 1000);
         model.fill(1, 0, START_MS + 2);
         let token = model.must_claim(A, 5);
-        assert_eq!(token.place.distance, 2);
+        assert_eq!(token.place.distance(), 2);
         model.pass(24);
         let clock = spawn(&model, |model| model.pass(1));
         let stranger = spawn(&model, |model| model.mark(B));
@@ -102,7 +96,7 @@ fn stranger_starting_a_dead_mark_afresh_hides_no_holder() {
 #[test]
 fn extended_claim_is_covered_to_its_new_end() {
     explore(1, || {
-        let (model, token) = spilled_claim(Turn::Even);
+        let (model, token) = spilled_claim();
         model.pass(4);
         let token = model.extend(token, 20).expect("in time");
         model.pass(22);
@@ -117,14 +111,14 @@ fn extended_claim_is_covered_to_its_new_end() {
 #[test]
 fn late_extend_as_the_marks_end() {
     explore(3, || {
-        let (model, token) = spilled_claim(Turn::Even);
+        let (model, token) = spilled_claim();
         model.pass(24);
         let clock = spawn(&model, |model| model.pass(1));
         let rival = spawn(&model, |model| model.claim(A, 5));
         let extended = model.extend(token, 8);
         let rival = join(rival);
         join(clock);
-        if let Answer::First(next) = rival {
+        if let Answer::First(Some(next)) = rival {
             assert!(extended.is_none(), "two holders");
             assert!(model.complete(next));
         }
@@ -156,7 +150,7 @@ fn two_claims_at_the_end_of_a_lease_have_one_winner() {
 #[test]
 fn release_with_two_waiting_lets_one_in() {
     explore(2, || {
-        let (model, token) = spilled_claim(Turn::Even);
+        let (model, token) = spilled_claim();
         model.pass(3);
         let one = spawn(&model, |model| model.mark(A));
         let two = spawn(&model, |model| model.mark(A));
@@ -185,7 +179,7 @@ fn completing_is_never_seen_as_absent() {
 #[test]
 fn forget_leaves_a_claim_alone() {
     explore(2, || {
-        let (model, token) = spilled_claim(Turn::Even);
+        let (model, token) = spilled_claim();
         let forgetter = spawn(&model, |model| model.forget(A));
         let other = spawn(&model, |model| model.mark(A));
         assert!(model.complete(token));
@@ -263,7 +257,7 @@ fn token_never_recurs_for_a_claimer_that_slept() {
         }
         let slept = model.claim_as_of(A, 5, START_MS);
         assert!(!model.complete(early), "an old token fitted a new claim");
-        if let Answer::First(token) = slept {
+        if let Answer::First(Some(token)) = slept {
             assert!(model.complete(token));
         }
     });

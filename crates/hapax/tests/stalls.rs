@@ -1,0 +1,395 @@
+//! What if a thread is put to sleep just after it has read the clock?
+//!
+//! The clock is the one piece of the user's code that runs in the middle of an operation, so a
+//! clock that does not return holds an operation up at a point of the test's choosing: before the
+//! scan, with a slot reserved, between raising a claim's marks and judging it. Each test goes
+//! through all of these points.
+
+use hapax::{Claim, Clock, DedupSet, LeaseLost, ManualClock, Seeds, WhenFull};
+use std::{
+    cell::RefCell,
+    sync::mpsc::{Receiver, Sender, channel},
+    time::Duration,
+};
+
+const MS: Duration = Duration::from_millis(1);
+
+/// A clock that puts its reader to sleep when the thread has been told so.
+#[derive(Clone, Debug, Default)]
+struct Stalling(ManualClock);
+
+struct Bed {
+    readings: u32,
+    asleep: Sender<bool>,
+    wake: Receiver<()>,
+}
+
+thread_local! {
+    static BED: RefCell<Option<Bed>> = const { RefCell::new(None) };
+}
+
+impl Clock for Stalling {
+    fn now(&self) -> Duration {
+        let reading = self.0.now();
+        BED.with_borrow_mut(|bed| {
+            let Some(in_bed) = bed else { return };
+            in_bed.readings -= 1;
+            if in_bed.readings == 0 {
+                in_bed.asleep.send(true).expect("the test waits");
+                in_bed.wake.recv().expect("the test wakes us");
+                *bed = None;
+            }
+        });
+        reading
+    }
+    fn resolution(&self) -> Duration {
+        self.0.resolution()
+    }
+}
+
+/// Runs `call` in another thread, which falls asleep at its `readings`-th reading of the clock;
+/// then `meanwhile`, and wakes it. `None` if it reads the clock less often; then nothing else ran.
+fn asleep<R: Send, M>(
+    readings: u32,
+    call: impl FnOnce() -> R + Send,
+    meanwhile: impl FnOnce() -> M,
+) -> (R, Option<M>) {
+    let (fell_asleep, asleep) = channel();
+    let (wake, wakes) = channel();
+    std::thread::scope(|scope| {
+        let sleeper = scope.spawn(move || {
+            let bed = Bed {
+                readings,
+                asleep: fell_asleep.clone(),
+                wake: wakes,
+            };
+            BED.set(Some(bed));
+            let result = call();
+            let _ = fell_asleep.send(false);
+            result
+        });
+        let meanwhile = asleep.recv().expect("one or the other").then(meanwhile);
+        let _ = wake.send(());
+        (sleeper.join().expect("no panic"), meanwhile)
+    })
+}
+
+type Set = DedupSet<Seeds, Stalling>;
+
+/// Retention 20 ms; what is said to last `n` ms has ended after `n + 3` ms.
+fn set() -> (Set, ManualClock) {
+    let clock = Stalling::default();
+    let builder = DedupSet::builder()
+        .retention(20 * MS)
+        .shards(1)
+        .clock(clock.clone());
+    (builder.build().unwrap(), clock.0)
+}
+
+fn first<L>(claim: Result<Claim<L>, hapax::Full>) -> Option<L> {
+    match claim {
+        Ok(Claim::First(lease)) => Some(lease),
+        Ok(_) => None,
+        Err(full) => panic!("{full}"),
+    }
+}
+
+/// Marks by either way, and says whether it was first.
+fn marks(set: &Set, id: u64, by_claim: bool) -> bool {
+    if by_claim {
+        first(set.claim_for(&id, 20 * MS)).is_some_and(|lease| lease.complete() == Ok(()))
+    } else {
+        set.check_and_mark(&id)
+    }
+}
+
+const DEEPEST: u32 = 8;
+
+#[test]
+fn claim_with_an_old_reading_cannot_make_the_word_of_an_earlier_holder() {
+    // X's claim ends at 17. V reads 10 and sleeps. The id is claimed and released so often that the
+    // version of its slot comes round; then V, whose claim would end at 17 too, wakes. X completes.
+    for (rounds, odd) in (120..=132).flat_map(|rounds| [(rounds, false), (rounds, true)]) {
+        let (set, clock) = set();
+        clock.advance(10 * MS);
+        let slow = first(set.claim_for("a", 5 * MS)).unwrap();
+        let (winner, _) = asleep(
+            1,
+            || first(set.claim_for("a", 5 * MS)),
+            || {
+                clock.advance(8 * MS);
+                if odd {
+                    // A claim that runs out is one step of the version, one that is released two.
+                    std::mem::forget(first(set.claim_for("a", MS)));
+                    clock.advance(4 * MS);
+                }
+                (0..rounds).for_each(|_| drop(first(set.claim_for("a", 5 * MS)).unwrap()));
+            },
+        );
+        let winner = winner.expect("the lease of X has ended");
+        assert_eq!(slow.complete(), Err(LeaseLost), "after {rounds} rounds");
+        assert_eq!(winner.complete(), Ok(()), "after {rounds} rounds");
+    }
+}
+
+#[test]
+fn sleeper_finds_the_id_in_a_table_that_came_while_it_slept() {
+    // X has reserved a slot in the old table. Y finds that table full, grows the set and is first.
+    let mut points = 0;
+    for by_claim in [false, true] {
+        for readings in 1..=DEEPEST {
+            let (set, _) = set();
+            (0..20).for_each(|id| assert!(set.check_and_mark(&("early", id))));
+            let (sleeper_won, other_won) = asleep(
+                readings,
+                || marks(&set, 7, by_claim),
+                || {
+                    let mut id = 0;
+                    while set.stats().tables < 4 {
+                        assert!(set.check_and_mark(&("more", id)));
+                        id += 1;
+                    }
+                    marks(&set, 7, !by_claim)
+                },
+            );
+            let Some(other_won) = other_won else { break };
+            points += 1;
+            assert!(
+                sleeper_won != other_won,
+                "two winners, or none, at reading {readings}"
+            );
+            assert!(!set.check_and_mark(&7));
+        }
+    }
+    assert!(
+        points >= 3,
+        "a claim reads the clock with its slot reserved"
+    );
+}
+
+#[test]
+fn sleeper_finds_the_id_wherever_it_was_marked_in_the_same_table() {
+    for by_claim in [false, true] {
+        for id in 0..60 {
+            for readings in 1..=DEEPEST {
+                let (set, _) = set();
+                (100..140).for_each(|id| assert!(set.check_and_mark(&id)));
+                let other = || marks(&set, id, false);
+                let (sleeper_won, other_won) =
+                    asleep(readings, || marks(&set, id, by_claim), other);
+                let Some(other_won) = other_won else { break };
+                assert!(sleeper_won != other_won, "{id} at reading {readings}");
+            }
+        }
+    }
+}
+
+#[test]
+fn sleeper_goes_on_after_its_table_has_been_given_back() {
+    for overtaken in [false, true] {
+        for readings in 1..=DEEPEST {
+            let (set, clock) = set();
+            (0..2000).for_each(|id| assert!(set.check_and_mark(&("burst", id))));
+            assert!(set.stats().tables > 3);
+            let (lease, slept) = asleep(
+                readings,
+                || first(set.claim_for("a", 5 * MS)),
+                || {
+                    clock.advance(1000 * MS);
+                    set.tick();
+                    assert_eq!(set.stats().tables, 1, "the sleeper keeps no table");
+                    assert!(!overtaken || set.check_and_mark("a"));
+                },
+            );
+            if slept.is_none() {
+                break;
+            }
+            assert_eq!(lease.is_none(), overtaken, "at reading {readings}");
+            if let Some(lease) = lease {
+                // After the first reading it has started again; after the second its slot was
+                // reserved for a lease that ended long ago, in a table that is gone.
+                let completed = lease.complete();
+                assert_eq!(completed.is_ok(), readings == 1, "at reading {readings}");
+                assert_eq!(
+                    set.check_and_mark("a"),
+                    completed.is_err(),
+                    "at reading {readings}"
+                );
+            }
+            assert!(!set.check_and_mark("a"));
+            assert_eq!(set.stats().in_flight, 0);
+        }
+    }
+}
+
+#[test]
+fn sleeper_blocks_nobody() {
+    for readings in 1..=DEEPEST {
+        let (set, clock) = set();
+        let (_, slept) = asleep(
+            readings,
+            || set.claim_for("a", 20 * MS).map(drop),
+            || {
+                for round in 0..3 {
+                    (0..2000).for_each(|id| assert!(set.check_and_mark(&(round, id))));
+                    (0..2000).for_each(|id| assert!(!set.check_and_mark(&(round, id))));
+                    let lease = first(set.claim(&("claimed", round))).unwrap();
+                    assert_eq!(lease.complete(), Ok(()));
+                    assert_eq!(set.stats().live, 2001);
+                    set.clear();
+                    clock.advance(30 * MS);
+                    set.tick();
+                }
+                drop(first(set.claim("a")).expect("it is nobody's yet"));
+            },
+        );
+        if slept.is_none() {
+            return;
+        }
+        assert_eq!(
+            (set.len(), set.stats().in_flight),
+            (0, 0),
+            "at reading {readings}"
+        );
+    }
+}
+
+/// Five hundred claims that end together, many outside their home buckets; the `n`-th is slow.
+fn slow_claim(set: &Set, n: u64) -> hapax::Lease<'_, Stalling> {
+    let mut claims: Vec<_> = (0..500)
+        .map(|id| first(set.claim_for(&id, 5 * MS)))
+        .collect();
+    let slow = claims[n as usize].take().unwrap();
+    claims.into_iter().for_each(std::mem::forget);
+    slow
+}
+
+/// When the slow holder begins to settle, and when another comes. The leases end at 7; what covers
+/// them, at 29.
+const TIMES: [(u32, u32); 8] = [
+    (0, 9),
+    (0, 26),
+    (0, 30),
+    (0, 90),
+    (20, 28),
+    (20, 30),
+    (28, 29),
+    (28, 40),
+];
+
+/// Lets a slow holder settle, sleeping at each of its readings, while another takes the id.
+///
+/// `case` is given what the holder was told, whether it may have been told so before the other
+/// came, and the lease.
+fn settle_late<R: Send>(
+    settle: impl Fn(&mut Option<hapax::Lease<'_, Stalling>>) -> R + Sync,
+    mut case: impl FnMut(R, Option<bool>, Option<hapax::Lease<'_, Stalling>>, &str),
+) {
+    for id in (0..500).step_by(20) {
+        for (readings, (start, end)) in (1..5).flat_map(|n| TIMES.map(|times| (n, times))) {
+            let clock = Stalling::default();
+            let builder = DedupSet::builder()
+                .retention(20 * MS)
+                .shards(1)
+                .capacity(500);
+            let set = builder.clock(clock.clone()).build().unwrap();
+            let mut slow = Some(slow_claim(&set, id));
+            clock.0.advance(start * MS);
+            let (told, slept) = asleep(
+                readings,
+                || settle(&mut slow),
+                || {
+                    clock.0.advance((end - start) * MS);
+                    assert!(marks(&set, id, end % 2 == 0), "the lease has ended");
+                    // What the holder was told may have been true, and over, before.
+                    end >= start + 22
+                },
+            );
+            case(
+                told,
+                slept,
+                slow,
+                &format!("{start} to {end}, reading {readings}"),
+            );
+        }
+    }
+}
+
+#[test]
+fn holder_that_sleeps_while_it_completes_and_is_overtaken_is_told() {
+    let mut lost = 0;
+    settle_late(
+        |slow| slow.take().unwrap().complete(),
+        |completed, over, _, case| match over {
+            None => assert_eq!(completed, Ok(()), "{case}"),
+            Some(over) => {
+                assert!(completed == Err(LeaseLost) || over, "{case}");
+                lost += u64::from(completed.is_err());
+            }
+        },
+    );
+    assert!(lost >= 200, "{lost}");
+}
+
+#[test]
+fn holder_that_sleeps_while_it_extends_and_is_overtaken_is_told() {
+    settle_late(
+        |slow| slow.as_mut().unwrap().extend(20 * MS),
+        |extended, over, slow, case| match over {
+            None => assert_eq!(
+                (extended, slow.unwrap().complete()),
+                (Ok(()), Ok(())),
+                "{case}"
+            ),
+            Some(over) => {
+                assert!(extended == Err(LeaseLost) || over, "{case}");
+                assert_eq!(slow.unwrap().complete(), Err(LeaseLost), "{case}");
+            }
+        },
+    );
+}
+
+#[test]
+fn sleeper_at_the_limit_keeps_the_books_and_one_winner() {
+    for (mode, by_claim) in [
+        (WhenFull::ForgetOldest, false),
+        (WhenFull::ForgetOldest, true),
+        (WhenFull::Refuse, false),
+    ] {
+        for readings in 1..=DEEPEST {
+            let clock = Stalling::default();
+            let builder = DedupSet::builder()
+                .retention(20 * MS)
+                .shards(1)
+                .max_entries(10);
+            let set = builder
+                .when_full(mode)
+                .clock(clock.clone())
+                .build()
+                .unwrap();
+            (100..300u64).for_each(|id| assert!(set.check_and_mark(&id)));
+            let slots = set.stats().live;
+            let (sleeper_won, other_won) = asleep(
+                readings,
+                || marks(&set, 7, by_claim),
+                || {
+                    let won = marks(&set, 7, false);
+                    clock.0.advance(MS);
+                    won
+                },
+            );
+            let Some(other_won) = other_won else { break };
+            let stats = set.stats();
+            assert_eq!(stats.first, stats.live + stats.forgotten_early, "{stats:?}");
+            if mode == WhenFull::ForgetOldest {
+                assert!(sleeper_won != other_won, "reading {readings}, {by_claim}");
+            } else {
+                assert!(sleeper_won && other_won, "nobody was recorded: {stats:?}");
+            }
+            // No slot is lost: after all has ended as many fit as before.
+            clock.0.advance(30 * MS);
+            (300..500u64).for_each(|id| assert!(set.check_and_mark(&id)));
+            assert_eq!(set.stats().live, slots, "reading {readings}");
+        }
+    }
+}

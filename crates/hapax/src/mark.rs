@@ -24,9 +24,10 @@
 //! * Steps never rise: whoever has to visit a distance later has to visit it now. So one step
 //!   answers for its epoch.
 //!
-//! Epochs are compared within half the range of their 24 bits, and are at least a second long: a
-//! thread would have to sleep for three months between reading the clock and raising a mark to be
-//! taken for one from the future.
+//! Epochs are compared within half the range of their 24 bits, and are at least a second long, so
+//! half the range is 97 days. A mark that stands more than a quarter of that ahead of whoever raises
+//! it has come round since it was last raised, and starts afresh. For that to go wrong
+//! a thread would have to sleep for 24 days between reading the clock and using it.
 //!
 //! This module is pure: no atomics, no clock.
 
@@ -38,6 +39,9 @@ pub(crate) const MOST_DISTANCE: usize = (1 << STEP_BITS) - 1;
 const STEP_BITS: u32 = 5;
 const STEPS: u32 = 8;
 const EPOCH_BITS: u32 = u64::BITS - STEP_BITS * STEPS;
+
+/// A mark that starts further ahead than this has come round; half of what could be told apart.
+const FAR: i64 = 1 << (EPOCH_BITS - 3);
 
 const STEP_MASK: u64 = (1 << STEP_BITS) - 1;
 const STEPS_MASK: u64 = (1 << (STEP_BITS * STEPS)) - 1;
@@ -124,13 +128,16 @@ impl SpillMark {
 
     /// The mark that also covers `distance` until the end of `until`; `None` where this one does.
     pub(crate) fn raised(self, until: Epoch, distance: usize, now: Epoch) -> Option<Self> {
-        debug_assert!(distance <= MOST_DISTANCE && now <= until);
-        if self.distance_at(until) >= distance {
+        debug_assert!(distance <= MOST_DISTANCE);
+        let passed = self.step_of(now);
+        // A mark that starts far ahead of us is one that nobody touched for so long that its epoch
+        // has come round; it is over, and starts afresh before a reader could take it for live.
+        let is_kept = !self.is_flat() && (-FAR..i64::from(STEPS)).contains(&passed);
+        if is_kept && self.distance_at(until) >= distance || distance == 0 {
             return None;
         }
         let (mut first, mut steps) = (now, 0);
-        let passed = self.step_of(now);
-        if !self.is_flat() && passed < i64::from(STEPS) {
+        if is_kept {
             // Let go of what has passed; or start where it starts, if that is ahead of us.
             first = Epoch(now.0.wrapping_add_signed(passed.min(0).wrapping_neg()));
             steps = self.steps() >> (passed.max(0) as u32 * STEP_BITS);

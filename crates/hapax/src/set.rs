@@ -699,21 +699,12 @@ impl<C: Clock> Core<C> {
     }
 }
 
-impl<S: HashPair, C: Clock> fmt::Debug for DedupSet<S, C> {
+impl<S, C> fmt::Debug for DedupSet<S, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DedupSet")
             .field("retention", &self.core.retention)
             .field("lease", &self.core.lease)
             .field("shards", &self.core.shards.len())
-            .field("stats", &self.stats())
-            .finish()
-    }
-}
-
-impl<C> fmt::Debug for Core<C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Core")
-            .field("shards", &self.shards.len())
             .finish_non_exhaustive()
     }
 }

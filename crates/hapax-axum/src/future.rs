@@ -1,0 +1,343 @@
+//! The response future: read, verify, name; then hand over to a task and wait for it.
+//!
+//! Everything before the claim happens in this future. A sender that hangs up drops
+//! it, and nothing was claimed. From the claim on, the work is a future of its own. It
+//! is polled once right here, and if it has to wait for anything, it moves to a task
+//! before this poll returns. So nobody can drop it half-way: dropping this future
+//! leaves the task alone ([`HangUp::Finish`](crate::HangUp)) or tells it to stop and
+//! release ([`HangUp::Cancel`](crate::HangUp)). Refusals, duplicates in memory and
+//! handlers that never wait cost no task.
+
+use crate::{
+    Ending, Reason, batch, deliver, handshake,
+    key::{Found, Named},
+    layer::Shared,
+    respond,
+    service::BoxError,
+    signature::{Signed, SignedRequest, Verifier, VerifyError, Verifying},
+};
+use axum::{
+    body::{Body, HttpBody},
+    extract::Request,
+    response::Response,
+};
+use bytes::Bytes;
+use http::{StatusCode, request::Parts};
+use http_body_util::{BodyExt, LengthLimitError, Limited, combinators::Collect};
+use pin_project_lite::pin_project;
+use std::{
+    error::Error,
+    future::Future,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+use tokio::{task::JoinHandle, time::Sleep};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tower_service::Service;
+
+pin_project! {
+    /// Answers one request. The future of [`Webhook`](crate::Webhook).
+    ///
+    /// # Cancellation
+    ///
+    /// Before the body has arrived and its signature was checked, nothing is claimed.
+    /// After that the handler's task goes on or is stopped, as
+    /// [`HangUp`](crate::HangUp) says.
+    pub struct ResponseFuture<S>
+    where
+        S: Service<Request>,
+    {
+        #[pin]
+        state: State<S>,
+    }
+}
+
+pin_project! {
+    #[project = StateProj]
+    #[allow(clippy::large_enum_variant)] // Boxing would cost every request an allocation.
+    enum State<S>
+    where
+        S: Service<Request>,
+    {
+        Pass { #[pin] future: S::Future },
+        Read {
+            #[pin] body: Collect<Limited<Body>>,
+            arrived: Option<Arrived<S>>,
+            timeout: Option<Pin<Box<Sleep>>>,
+        },
+        Verify { verifying: Verifying, arrived: Option<Arrived<S>>, body: Bytes },
+        Start { work: Option<Working<S::Error>>, cancel: Option<DropGuard>, shared: Arc<Shared> },
+        Handle { task: JoinHandle<Result<Response, S::Error>>, _cancel: Option<DropGuard>, shared: Arc<Shared> },
+        Answer { response: Option<Response> },
+    }
+}
+
+/// A delivery from its claim to its settled claim.
+type Working<E> = Pin<Box<dyn Future<Output = Result<Response, E>> + Send>>;
+
+/// A request whose body is still to come.
+pub(crate) struct Arrived<S> {
+    pub(crate) inner: S,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) parts: Parts,
+    /// Tells the task that the sender hung up, where that matters.
+    pub(crate) cancel: Option<CancellationToken>,
+}
+
+impl<S> ResponseFuture<S>
+where
+    S: Service<Request>,
+{
+    pub(crate) fn pass(future: S::Future) -> Self {
+        Self {
+            state: State::Pass { future },
+        }
+    }
+
+    pub(crate) fn answer(response: Response) -> Self {
+        Self {
+            state: State::Answer {
+                response: Some(response),
+            },
+        }
+    }
+
+    pub(crate) fn read(arrived: Arrived<S>, body: Body) -> Self {
+        let limit = arrived.shared.rules.body_limit;
+        // A length that says too much is refused before a byte is read.
+        let announced = body.size_hint().lower();
+        if usize::try_from(announced).map_or(true, |length| length > limit) {
+            return Self::answer(respond::refuse(&arrived.shared, Reason::BodyTooLarge));
+        }
+        Self {
+            state: State::Read {
+                body: Limited::new(body, limit).collect(),
+                arrived: Some(arrived),
+                timeout: None,
+            },
+        }
+    }
+}
+
+impl<S, ResB> Future for ResponseFuture<S>
+where
+    S: Service<Request, Response = Response<ResB>> + Send + 'static,
+    S::Future: Send + 'static,
+    S::Error: Send + 'static,
+    ResB: HttpBody<Data = Bytes> + Send + 'static,
+    ResB::Error: Into<BoxError>,
+{
+    type Output = Result<Response, S::Error>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut state = self.project().state;
+        loop {
+            let next = match state.as_mut().project() {
+                StateProj::Pass { future } => {
+                    return future.poll(cx).map_ok(|response| response.map(Body::new));
+                }
+                StateProj::Read {
+                    body,
+                    arrived,
+                    timeout,
+                } => {
+                    let read = match body.poll(cx) {
+                        Poll::Ready(Ok(body)) => Ok(body.to_bytes()),
+                        Poll::Ready(Err(error)) => Err(broken(&*error)),
+                        Poll::Pending => {
+                            let Some(waiting) = arrived else {
+                                unreachable!("polled after it was ready")
+                            };
+                            let limit = waiting.shared.rules.body_timeout;
+                            // Made here, so that a body that is already there costs no timer.
+                            let timeout =
+                                timeout.get_or_insert_with(|| Box::pin(tokio::time::sleep(limit)));
+                            ready!(timeout.as_mut().poll(cx));
+                            Err(Reason::BodyTooSlow)
+                        }
+                    };
+                    let arrived = arrived.take().expect("polled after it was ready");
+                    match read {
+                        Ok(body) => verify(arrived, body),
+                        Err(reason) => refuse(&arrived.shared, reason),
+                    }
+                }
+                StateProj::Verify {
+                    verifying,
+                    arrived,
+                    body,
+                } => {
+                    let verified = ready!(verifying.as_mut().poll(cx));
+                    let arrived = arrived.take().expect("polled after it was ready");
+                    match verified {
+                        Ok(()) => name(arrived, std::mem::take(body), &Signed::default()),
+                        Err(error) => refuse(&arrived.shared, external(&arrived.shared, &error)),
+                    }
+                }
+                StateProj::Start {
+                    work,
+                    cancel,
+                    shared,
+                } => {
+                    let mut work = work.take().expect("polled after it was ready");
+                    // The work catches the handler's panics. Another can only come from
+                    // something that panics when it is dropped; the guard has released.
+                    match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
+                        Ok(Poll::Ready(answer)) => return Poll::Ready(answer),
+                        Ok(Poll::Pending) => State::Handle {
+                            task: tokio::spawn(work),
+                            _cancel: cancel.take(),
+                            shared: Arc::clone(shared),
+                        },
+                        Err(_) => {
+                            let status = StatusCode::INTERNAL_SERVER_ERROR;
+                            return Poll::Ready(Ok(died(shared, status)));
+                        }
+                    }
+                }
+                StateProj::Handle { task, shared, .. } => {
+                    return Poll::Ready(match ready!(Pin::new(task).poll(cx)) {
+                        Ok(answer) => answer,
+                        // As above, or the runtime is shutting down.
+                        Err(error) if error.is_panic() => {
+                            Ok(died(shared, StatusCode::INTERNAL_SERVER_ERROR))
+                        }
+                        Err(_) => Ok(died(shared, StatusCode::SERVICE_UNAVAILABLE)),
+                    });
+                }
+                StateProj::Answer { response } => {
+                    return Poll::Ready(Ok(response.take().expect("polled after it was ready")));
+                }
+            };
+            state.set(next);
+        }
+    }
+}
+
+/// Checks the signature.
+fn verify<S, ResB>(arrived: Arrived<S>, body: Bytes) -> State<S>
+where
+    S: Service<Request, Response = Response<ResB>> + Send + 'static,
+    S::Future: Send + 'static,
+    S::Error: Send + 'static,
+    ResB: HttpBody<Data = Bytes> + Send + 'static,
+    ResB::Error: Into<BoxError>,
+{
+    match arrived.shared.verifier.check(&arrived.parts, &body) {
+        Some(Ok(signed)) => name(arrived, body, &signed),
+        Some(Err(reason)) => refuse(&arrived.shared, reason),
+        None => {
+            let Verifier::External(external) = &arrived.shared.verifier else {
+                unreachable!("only an external verifier has to ask")
+            };
+            let request = SignedRequest::new(&arrived.parts, &body);
+            State::Verify {
+                verifying: Arc::clone(external).verify(request),
+                arrived: Some(arrived),
+                body,
+            }
+        }
+    }
+}
+
+/// Finds the id and starts the task.
+fn name<S, ResB>(arrived: Arrived<S>, body: Bytes, signed: &Signed) -> State<S>
+where
+    S: Service<Request, Response = Response<ResB>> + Send + 'static,
+    S::Future: Send + 'static,
+    S::Error: Send + 'static,
+    ResB: HttpBody<Data = Bytes> + Send + 'static,
+    ResB::Error: Into<BoxError>,
+{
+    let shared = &arrived.shared;
+    if let Some(response) = handshake::by_body(shared, &body) {
+        return State::Answer {
+            response: Some(response),
+        };
+    }
+    let found = match shared.finder.find(&arrived.parts, &body, signed) {
+        Ok(found) => found,
+        Err(reason) => return refuse(shared, reason),
+    };
+    // First the token, then the look: a drain that has begun is seen here, and one that
+    // begins later waits for the token.
+    let tracked = shared.tasks.token();
+    if shared.tasks.is_closed() {
+        return refuse(shared, Reason::Draining);
+    }
+    let Arrived {
+        inner,
+        shared,
+        parts,
+        cancel,
+    } = arrived;
+    let work = deliver::Work {
+        inner,
+        shared: Arc::clone(&shared),
+        parts,
+        body,
+        hung_up: cancel.clone(),
+    };
+    // Each future is made where it stays: on the heap. It is large, and moving it costs.
+    let work: Working<S::Error> = match found {
+        Found::One(Some(Named { id, key })) => Box::pin(async move {
+            let answer = deliver::claimed(work, id, key).await;
+            drop(tracked);
+            answer
+        }),
+        Found::One(None) => Box::pin(async move {
+            let answer = deliver::unchecked(work, Arc::from("")).await;
+            drop(tracked);
+            answer
+        }),
+        Found::Many(items) => Box::pin(async move {
+            let answer = batch::deliver(work, items).await;
+            drop(tracked);
+            answer
+        }),
+    };
+    State::Start {
+        work: Some(work),
+        cancel: cancel.map(CancellationToken::drop_guard),
+        shared,
+    }
+}
+
+/// Answers for work that did not come to its own end.
+fn died(shared: &Shared, status: StatusCode) -> Response {
+    respond::finish(shared, status, Ending::Released)
+}
+
+fn refuse<S>(shared: &Shared, reason: Reason) -> State<S>
+where
+    S: Service<Request>,
+{
+    State::Answer {
+        response: Some(respond::refuse(shared, reason)),
+    }
+}
+
+/// Tells a body over the limit from one that broke off.
+fn broken(error: &(dyn Error + 'static)) -> Reason {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if error.is::<LengthLimitError>() {
+            return Reason::BodyTooLarge;
+        }
+        cause = error.source();
+    }
+    Reason::BodyBroken
+}
+
+fn external(shared: &Shared, error: &VerifyError) -> Reason {
+    match error {
+        VerifyError::Missing => Reason::SignatureMissing,
+        VerifyError::Wrong => Reason::SignatureWrong,
+        VerifyError::Unavailable(cause) => {
+            tracing::warn!(provider = &*shared.provider, cause = %cause, "verifier unavailable");
+            Reason::VerifierUnavailable
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Does every answer, one call after another, agree with a naive map?
+
+use std::{sync::Arc, time::Duration};
+
+use hapax::{Claim, DedupSet, ManualClock};
+use hapax_proof::{
+    draw::{Draw, bytes_from_seed},
+    exactness::EXACTNESS,
+    oracle::compare,
+    script::{Op, Script, Shape, Span},
+};
+use proptest::prelude::*;
+
+const CASES: u32 = if cfg!(debug_assertions) { 60 } else { 1_500 };
+
+/// Calls drawn one by one, so that a failing sequence shrinks call by call.
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let op = proptest::array::uniform4(any::<u8>()).prop_map(|b| Op::draw(&mut Draw::new(&b)));
+    proptest::collection::vec(op, 0..150)
+}
+
+fn shape() -> impl Strategy<Value = Shape> {
+    proptest::array::uniform2(any::<u8>()).prop_map(|b| Shape::draw(&mut Draw::new(&b)))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_answer_is_the_naive_maps(shape in shape(), ops in ops()) {
+        let script = Script { shape, ops };
+        if let Err(difference) = compare(&script, EXACTNESS) {
+            return Err(TestCaseError::fail(format!("{difference}\n{script}")));
+        }
+    }
+}
+
+#[test]
+fn long_scripts_from_fixed_seeds_agree_too() {
+    let scripts = if cfg!(debug_assertions) { 40 } else { 800 };
+    for seed in 0..scripts {
+        let script = Script::draw(&mut Draw::new(&bytes_from_seed(seed, 800)));
+        if let Err(difference) = compare(&script, EXACTNESS) {
+            panic!("seed {seed}: {difference}\n{script}");
+        }
+    }
+}
+
+#[test]
+fn one_id_marked_every_period_stays_exact_for_two_hundred_periods() {
+    let shape = Shape {
+        retention_ms: 20,
+        lease_ms: 5,
+        capacity: 1,
+        shards: 1,
+        colliding: true,
+    };
+    let mut ops = vec![Op::Fill(60)];
+    for _ in 0..200 {
+        ops.extend([Op::Mark(0), Op::Mark(0), Op::Advance(Span::Retention(1))]);
+    }
+    let script = Script { shape, ops };
+    compare(&script, EXACTNESS).unwrap_or_else(|difference| panic!("{difference}"));
+}
+
+/// The set's clock word ends after 34 years; a service that runs on must not
+/// hang, panic, or lose an id that it was just told.
+#[test]
+fn clock_beyond_its_last_year_never_hangs() {
+    let clock = ManualClock::new();
+    let set = Arc::new(
+        DedupSet::builder()
+            .retention(Duration::from_millis(20))
+            .clock(clock.clone())
+            .build()
+            .unwrap(),
+    );
+    for year in 0..80u64 {
+        clock.advance(Duration::from_secs(365 * 86_400));
+        assert!(set.check_and_mark(&year));
+        assert!(!set.check_and_mark(&year));
+        match set.claim(&(1_000 + year)) {
+            Ok(Claim::First(lease)) => lease.complete().unwrap(),
+            other => panic!("year {year}: {other:?}"),
+        }
+        assert!(set.contains(&(1_000 + year)));
+        set.tick();
+    }
+}
+
+/// An insert that found its run full moved to a larger table, and its own tidying
+/// moved it back to the smaller one, for the load was low: it never returned.
+#[test]
+fn full_run_in_a_nearly_empty_set_does_not_go_round() {
+    let shape = Shape {
+        retention_ms: 20,
+        lease_ms: 5,
+        capacity: 1,
+        shards: 1,
+        colliding: true,
+    };
+    let mut ops: Vec<_> = (0..7).map(|n| Op::Mark(2 * n)).collect();
+    ops.extend([Op::Advance(Span::One), Op::Advance(Span::One)]);
+    ops.extend((7..12).map(|n| Op::Mark(2 * n)));
+    let script = Script { shape, ops };
+    compare(&script, EXACTNESS).unwrap_or_else(|difference| panic!("{difference}"));
+}

@@ -195,3 +195,8 @@ pub use policy::{HangUp, InFlight, LeasePolicy, MissingId, Scope, StoreFailure, 
 pub use provider::{Handshake, Provider, paypal};
 pub use reason::Reason;
 pub use service::Webhook;
+
+/// The example in the repository's README, kept compiling.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

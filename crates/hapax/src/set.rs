@@ -264,18 +264,17 @@ impl<S: HashPair, C: Clock> DedupSet<S, C> {
         let span_ms = self.longest_span_ms();
         let mut probes = [Probe::of((0, 0)); BATCH];
         for batch in ids.chunks(BATCH) {
-            let mut touched = 0;
             for (probe, id) in probes.iter_mut().zip(batch) {
                 *probe = Probe::of(self.hash.pair(id));
-                touched ^= self.shard(*probe).touch(*probe);
             }
+            // In a loop of its own: short enough that many loads are under way at once.
+            let probes = &probes[..batch.len()];
+            let touched = probes.iter().fold(0, |touched, &probe| {
+                touched ^ self.shard(probe).touch(probe)
+            });
             // The loads have to happen, whatever they find.
             core::hint::black_box(touched);
-            answers.extend(
-                probes[..batch.len()]
-                    .iter()
-                    .map(|&probe| self.mark(probe, span_ms)),
-            );
+            answers.extend(probes.iter().map(|&probe| self.mark(probe, span_ms)));
         }
     }
 

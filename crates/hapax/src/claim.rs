@@ -6,9 +6,11 @@ use std::{error::Error, sync::Arc};
 use crate::{
     clock::{Clock, SystemClock},
     counters::Event,
+    engine::Engine,
     hash::{HashPair, Seeds},
     insert::Token,
-    set::{Core, DedupSet, Retention},
+    retention::Retention,
+    set::DedupSet,
     settle::{self, Lost},
     shard::Shard,
 };
@@ -119,37 +121,37 @@ impl Held {
         }
     }
 
-    fn shard<'c, C>(&self, core: &'c Core<C>) -> &'c Shard {
-        &core.shards[self.shard]
+    fn shard<'c, C>(&self, engine: &'c Engine<C>) -> &'c Shard {
+        &engine.shards[self.shard]
     }
 
-    fn complete<C: Clock>(&mut self, core: &Core<C>, span_ms: u64) -> Result<(), LeaseLost> {
+    fn complete<C: Clock>(&mut self, engine: &Engine<C>, span_ms: u64) -> Result<(), LeaseLost> {
         let token = self.token.ok_or(LeaseLost)?;
-        let completed = settle::complete(self.shard(core), token, span_ms, &core.time);
+        let completed = settle::complete(self.shard(engine), token, span_ms, &engine.time);
         // Only now: had the user's clock panicked, the lease would still be ours to give up.
         self.token = None;
-        completed.map_err(|Lost| self.lost(core, token))
+        completed.map_err(|Lost| self.lost(engine, token))
     }
 
-    fn extend<C: Clock>(&mut self, core: &Core<C>, lease: Duration) -> Result<(), LeaseLost> {
+    fn extend<C: Clock>(&mut self, engine: &Engine<C>, lease: Duration) -> Result<(), LeaseLost> {
         let token = self.token.ok_or(LeaseLost)?;
-        let span_ms = core.lease_span_ms(lease);
-        let extended = settle::extend(self.shard(core), token, span_ms, &core.time);
+        let span_ms = engine.lease_span_ms(lease);
+        let extended = settle::extend(self.shard(engine), token, span_ms, &engine.time);
         self.token = extended.ok();
-        extended.map(drop).map_err(|Lost| self.lost(core, token))
+        extended.map(drop).map_err(|Lost| self.lost(engine, token))
     }
 
-    fn release<C>(&mut self, core: &Core<C>) {
+    fn release<C>(&mut self, engine: &Engine<C>) {
         if let Some(token) = self.token.take()
-            && settle::release(self.shard(core), token)
+            && settle::release(self.shard(engine), token)
         {
-            core.counters.add(Event::Released);
+            engine.counters.add(Event::Released);
         }
     }
 
-    fn lost<C>(&self, core: &Core<C>, token: Token) -> LeaseLost {
-        settle::write_off(self.shard(core), token);
-        core.counters.add(Event::LostLease);
+    fn lost<C>(&self, engine: &Engine<C>, token: Token) -> LeaseLost {
+        settle::write_off(self.shard(engine), token);
+        engine.counters.add(Event::LostLease);
         LeaseLost
     }
 }
@@ -179,8 +181,8 @@ macro_rules! settling {
             /// [`LeaseLost`]: somebody else has claimed or marked the id since the lease ended, or
             /// more than the set's retention has passed since then.
             pub fn complete(mut self) -> Result<(), LeaseLost> {
-                let span_ms = self.core().longest_span_ms();
-                self.settle(|held, core| held.complete(core, span_ms))
+                let span_ms = self.engine().longest_span_ms();
+                self.settle(|held, engine| held.complete(engine, span_ms))
             }
 
             /// Marks the id as done, remembered for a retention of its own, as
@@ -202,8 +204,8 @@ macro_rules! settling {
             ///
             /// [`LeaseLost`], as [`complete`](Self::complete).
             pub fn complete_for(mut self, retention: Retention) -> Result<(), LeaseLost> {
-                let span_ms = self.core().span_ms_of(retention);
-                self.settle(|held, core| held.complete(core, span_ms))
+                let span_ms = self.engine().span_ms_of(retention);
+                self.settle(|held, engine| held.complete(engine, span_ms))
             }
 
             /// Gives the id up, so that the next to claim it is first. Dropping does the same.
@@ -247,7 +249,7 @@ macro_rules! settling {
             ///
             /// [`LeaseLost`], as [`complete`](Self::complete); the lease is of no use then.
             pub fn extend(&mut self, lease: Duration) -> Result<(), LeaseLost> {
-                self.settle(|held, core| held.extend(core, lease))
+                self.settle(|held, engine| held.extend(engine, lease))
             }
         }
     };
@@ -274,21 +276,21 @@ macro_rules! settling {
 /// ```
 #[must_use = "a lease that is dropped gives the id up"]
 pub struct Lease<'a, C: Clock = SystemClock> {
-    core: &'a Core<C>,
+    engine: &'a Engine<C>,
     held: Held,
 }
 
 impl<'a, C: Clock> Lease<'a, C> {
-    pub(crate) const fn new(core: &'a Core<C>, held: Held) -> Self {
-        Self { core, held }
+    pub(crate) const fn new(engine: &'a Engine<C>, held: Held) -> Self {
+        Self { engine, held }
     }
 
-    fn core(&self) -> &Core<C> {
-        self.core
+    fn engine(&self) -> &Engine<C> {
+        self.engine
     }
 
-    fn settle<R>(&mut self, with: impl FnOnce(&mut Held, &Core<C>) -> R) -> R {
-        with(&mut self.held, self.core)
+    fn settle<R>(&mut self, with: impl FnOnce(&mut Held, &Engine<C>) -> R) -> R {
+        with(&mut self.held, self.engine)
     }
 }
 
@@ -302,7 +304,7 @@ impl<C: Clock> fmt::Debug for Lease<'_, C> {
 
 impl<C: Clock> Drop for Lease<'_, C> {
     fn drop(&mut self) {
-        self.held.release(self.core);
+        self.held.release(self.engine);
     }
 }
 
@@ -335,12 +337,12 @@ impl<S: HashPair, C: Clock> OwnedLease<S, C> {
         Self { set, held }
     }
 
-    fn core(&self) -> &Core<C> {
-        self.set.core()
+    fn engine(&self) -> &Engine<C> {
+        &self.set.engine
     }
 
-    fn settle<R>(&mut self, with: impl FnOnce(&mut Held, &Core<C>) -> R) -> R {
-        with(&mut self.held, self.set.core())
+    fn settle<R>(&mut self, with: impl FnOnce(&mut Held, &Engine<C>) -> R) -> R {
+        with(&mut self.held, &self.set.engine)
     }
 }
 
@@ -354,6 +356,6 @@ impl<S: HashPair, C: Clock> fmt::Debug for OwnedLease<S, C> {
 
 impl<S: HashPair, C: Clock> Drop for OwnedLease<S, C> {
     fn drop(&mut self) {
-        self.held.release(self.set.core());
+        self.held.release(&self.set.engine);
     }
 }

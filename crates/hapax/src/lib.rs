@@ -63,16 +63,24 @@ compile_error!(
     "hapax packs a slot's state into one 64-bit atomic, which this target does not have"
 );
 
+mod batch;
 mod bucket;
+mod build_error;
 mod builder;
 mod claim;
 mod clock;
 mod counters;
+mod engine;
+mod gauges;
 mod hash;
 mod insert;
+mod list;
 mod mark;
 #[cfg(all(test, hapax_loom))]
 mod models;
+mod place;
+mod reservation;
+mod retention;
 mod set;
 mod settle;
 mod shard;
@@ -87,11 +95,13 @@ mod wheel;
 
 pub mod design;
 
-pub use builder::{BuildError, Builder, WhenFull};
+pub use build_error::BuildError;
+pub use builder::{Builder, WhenFull};
 pub use claim::{Claim, Full, Lease, LeaseLost, OwnedLease};
 pub use clock::{Clock, InstantClock, ManualClock, SystemClock};
 pub use hash::{HashPair, Prefixed, Seeds};
-pub use set::{DedupSet, Retention};
+pub use retention::Retention;
+pub use set::DedupSet;
 pub use stats::Stats;
 #[cfg(hapax_pause)]
 pub use sync::hook as pause;

@@ -10,6 +10,7 @@
 mod claims;
 mod growth;
 mod insert;
+mod levers;
 mod limit;
 mod wheel;
 
@@ -29,9 +30,9 @@ use crate::{
     hash::Probe,
     insert::{Answer as AnswerOf, Claimed, Goal, Insert, Mark, Token},
     mark::Epochs,
+    place::Place,
     settle,
     shard::{Plan, Shard},
-    table::Place,
     timeline::Timeline,
     wheel::Kind,
 };

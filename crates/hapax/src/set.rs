@@ -1,22 +1,19 @@
 //! The public type: hashes an id, picks its shard, and says what the shard found.
 
-use core::{fmt, hash::Hash, time::Duration};
+use core::{hash::Hash, time::Duration};
 use std::sync::Arc;
 
-use crossbeam_utils::CachePadded;
-
 use crate::{
-    builder::{BuildError, Builder, check_retention},
+    builder::Builder,
     claim::{Claim, Full, Held, Lease, OwnedLease},
     clock::{Clock, SystemClock},
-    counters::{Counters, Event},
+    counters::Event,
+    engine::Engine,
     hash::{HashPair, Probe, Seeds},
     insert::{Answer, Claimed, Goal, Insert, Mark},
+    retention::Retention,
     settle,
     shard::Shard,
-    stats::Stats,
-    timeline::Timeline,
-    wheel::Books,
 };
 
 /// A concurrent set of event ids that remembers each for a fixed time and then forgets it.
@@ -58,38 +55,9 @@ use crate::{
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct DedupSet<S = Seeds, C = SystemClock> {
-    hash: S,
-    core: Core<C>,
+    pub(crate) hash: S,
+    pub(crate) engine: Engine<C>,
 }
-
-/// A set without its hasher: all that a lease needs.
-pub(crate) struct Core<C> {
-    pub(crate) shards: Box<[CachePadded<Shard>]>,
-    pub(crate) time: Timeline<C>,
-    pub(crate) counters: Counters,
-    pub(crate) retention: Duration,
-    pub(crate) lease: Duration,
-    pub(crate) most_bytes: usize,
-}
-
-/// A retention for one call, checked by the set: from 1 ms to the set's own.
-///
-/// Made by [`DedupSet::retention`], so that finishing a piece of work can never fail on a number.
-/// Used with another set whose own retention is shorter, it means that one.
-///
-/// # Examples
-///
-/// ```
-/// use hapax::DedupSet;
-/// use std::time::Duration;
-///
-/// let set = DedupSet::new(Duration::from_secs(3600));
-/// let minute = set.retention(Duration::from_secs(60))?;
-/// assert!(set.check_and_mark_for("evt_1", minute));
-/// # Ok::<(), hapax::BuildError>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Retention(Duration);
 
 impl DedupSet {
     /// Makes a set that remembers each id for `retention`, with every other setting at its default.
@@ -140,12 +108,8 @@ impl DedupSet {
 }
 
 impl<S, C> DedupSet<S, C> {
-    pub(crate) const fn from_parts(hash: S, core: Core<C>) -> Self {
-        Self { hash, core }
-    }
-
-    pub(crate) const fn core(&self) -> &Core<C> {
-        &self.core
+    pub(crate) const fn from_parts(hash: S, engine: Engine<C>) -> Self {
+        Self { hash, engine }
     }
 }
 
@@ -228,53 +192,13 @@ impl<S: HashPair, C: Clock> DedupSet<S, C> {
         match self.insert(Probe::of(self.hash.pair(id)), mark) {
             Answer::First(_) => Ok(true),
             Answer::Duplicate | Answer::InFlight { .. } => {
-                self.core.counters.add(Event::Duplicate);
+                self.engine.counters.add(Event::Duplicate);
                 Ok(false)
             }
             Answer::Full => {
-                self.core.counters.add(Event::Refused);
+                self.engine.counters.add(Event::Refused);
                 Err(Full)
             }
-        }
-    }
-
-    /// Marks many ids as seen; `answers[n]` tells whether `ids[n]` was there for the first time.
-    ///
-    /// Each answer is what [`check_and_mark`](Self::check_and_mark) would give, in order: of equal
-    /// ids in one batch the first occurrence wins. The batch as a whole is not atomic. The home
-    /// buckets of 64 ids at a time are touched before the first of them is marked, so that their
-    /// cache misses overlap: on a set larger than the cache this is several times faster per id.
-    ///
-    /// `answers` is cleared first; it allocates only where it is too short.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use hapax::DedupSet;
-    /// # use std::time::Duration;
-    /// let seen = DedupSet::new(Duration::from_secs(60));
-    /// let mut answers = Vec::new();
-    /// seen.check_and_mark_many(&["a", "b", "a"], &mut answers);
-    /// assert_eq!(answers, [true, true, false]);
-    /// ```
-    pub fn check_and_mark_many<Q: Hash>(&self, ids: &[Q], answers: &mut Vec<bool>) {
-        const BATCH: usize = 64;
-        answers.clear();
-        answers.reserve(ids.len());
-        let span_ms = self.longest_span_ms();
-        let mut probes = [Probe::of((0, 0)); BATCH];
-        for batch in ids.chunks(BATCH) {
-            for (probe, id) in probes.iter_mut().zip(batch) {
-                *probe = Probe::of(self.hash.pair(id));
-            }
-            // In a loop of its own: short enough that many loads are under way at once.
-            let probes = &probes[..batch.len()];
-            let touched = probes.iter().fold(0, |touched, &probe| {
-                touched ^ self.shard(probe).touch(probe)
-            });
-            // The loads have to happen, whatever they find.
-            core::hint::black_box(touched);
-            answers.extend(probes.iter().map(|&probe| self.mark(probe, span_ms)));
         }
     }
 
@@ -303,7 +227,7 @@ impl<S: HashPair, C: Clock> DedupSet<S, C> {
     /// [`Full`]: the set may hold no more, and the id is not known to it.
     #[inline]
     pub fn claim<Q: Hash + ?Sized>(&self, id: &Q) -> Result<Claim<Lease<'_, C>>, Full> {
-        self.claim_for(id, self.core.lease)
+        self.claim_for(id, self.engine.lease)
     }
 
     /// Claims an id for a lease of its own, clamped to 1 ms … the set's retention.
@@ -330,7 +254,7 @@ impl<S: HashPair, C: Clock> DedupSet<S, C> {
     ) -> Result<Claim<Lease<'_, C>>, Full> {
         Ok(self
             .claim_slot(id, lease)?
-            .map(|held| Lease::new(&self.core, held)))
+            .map(|held| Lease::new(&self.engine, held)))
     }
 
     /// Claims an id for the default lease; the lease keeps the set alive and can be moved into a
@@ -356,7 +280,7 @@ impl<S: HashPair, C: Clock> DedupSet<S, C> {
         self: &Arc<Self>,
         id: &Q,
     ) -> Result<Claim<OwnedLease<S, C>>, Full> {
-        self.claim_owned_for(id, self.core.lease)
+        self.claim_owned_for(id, self.engine.lease)
     }
 
     /// Claims an id for a lease of its own, clamped to 1 ms … the set's retention, as
@@ -404,7 +328,7 @@ impl<S: HashPair, C: Clock> DedupSet<S, C> {
     #[inline]
     pub fn contains<Q: Hash + ?Sized>(&self, id: &Q) -> bool {
         let probe = Probe::of(self.hash.pair(id));
-        settle::contains(self.shard(probe), probe, &self.core.time)
+        settle::contains(self.shard(probe), probe, &self.engine.time)
     }
 
     /// Forgets an id that is done, so that the next to mark or claim it is first.
@@ -424,9 +348,9 @@ impl<S: HashPair, C: Clock> DedupSet<S, C> {
     /// ```
     pub fn forget<Q: Hash + ?Sized>(&self, id: &Q) -> bool {
         let probe = Probe::of(self.hash.pair(id));
-        let forgotten = settle::forget(self.shard(probe), probe, &self.core.time);
+        let forgotten = settle::forget(self.shard(probe), probe, &self.engine.time);
         if forgotten {
-            self.core.counters.add(Event::Forgotten);
+            self.engine.counters.add(Event::Forgotten);
         }
         forgotten
     }
@@ -447,172 +371,25 @@ impl<S: HashPair, C: Clock> DedupSet<S, C> {
     /// assert!(seen.is_empty());
     /// ```
     pub fn clear(&self) {
-        for shard in &self.core.shards {
-            let count = || self.core.counters.add(Event::Cleared);
-            settle::clear(shard, &self.core.time, count);
+        for shard in &self.engine.shards {
+            let count = || self.engine.counters.add(Event::Cleared);
+            settle::clear(shard, &self.engine.time, count);
         }
-    }
-
-    /// Gives memory back that is not needed any more, without waiting for the next insert.
-    ///
-    /// Inserts do this by themselves, a little at a time. A service that falls silent for long
-    /// may call it now and then; it does nothing when there is nothing to do.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use hapax::{Clock, DedupSet, ManualClock};
-    /// # use std::time::Duration;
-    /// let clock = ManualClock::new();
-    /// let seen = DedupSet::builder().retention(Duration::from_secs(60)).clock(clock.clone()).build()?;
-    /// let empty = seen.stats().bytes;
-    /// (0..100_000).for_each(|id| drop(seen.check_and_mark(&id)));
-    /// clock.advance(Duration::from_secs(120));
-    /// seen.tick();
-    /// assert_eq!(seen.stats().bytes, empty);
-    /// # Ok::<(), hapax::BuildError>(())
-    /// ```
-    pub fn tick(&self) {
-        // More than a shard can have tables, so that racing threads cannot keep us here.
-        const MOST_STEPS: usize = 128;
-        for shard in &self.core.shards {
-            (0..MOST_STEPS)
-                .take_while(|_| shard.tidy(self.core.time.now_ms()))
-                .count();
-        }
-    }
-
-    /// Counts the ids that are remembered, those in flight among them, without visiting them.
-    ///
-    /// Entries that ended stop counting when their tick of the books has passed: exact to within
-    /// about 1/128 of the retention (at least 1 ms) when nothing runs, and late by as much.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use hapax::DedupSet;
-    /// # use std::time::Duration;
-    /// let seen = DedupSet::new(Duration::from_secs(60));
-    /// seen.check_and_mark("evt_1");
-    /// assert_eq!(seen.len(), 1);
-    /// ```
-    pub fn len(&self) -> usize {
-        let books = self.books();
-        usize::try_from(books.done + books.in_flight).unwrap_or(usize::MAX)
-    }
-
-    /// Says whether [`len`](Self::len) is 0.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use hapax::DedupSet;
-    /// # use std::time::Duration;
-    /// assert!(DedupSet::new(Duration::from_secs(60)).is_empty());
-    /// ```
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Reads all counters. Visits no entry; a few thousand loads.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use hapax::DedupSet;
-    /// # use std::time::Duration;
-    /// let seen = DedupSet::new(Duration::from_secs(60));
-    /// seen.check_and_mark("evt_1");
-    /// seen.check_and_mark("evt_1");
-    /// let stats = seen.stats();
-    /// assert_eq!((stats.first, stats.duplicate, stats.live), (1, 1, 1));
-    /// ```
-    pub fn stats(&self) -> Stats {
-        Stats::of(&self.core, self.books())
-    }
-
-    /// The retention the set was made with.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use hapax::DedupSet;
-    /// # use std::time::Duration;
-    /// let seen = DedupSet::new(Duration::from_secs(60));
-    /// assert_eq!(seen.default_retention(), Duration::from_secs(60));
-    /// ```
-    pub const fn default_retention(&self) -> Duration {
-        self.core.retention
-    }
-
-    /// The lease that [`claim`](Self::claim) gives.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use hapax::DedupSet;
-    /// # use std::time::Duration;
-    /// assert_eq!(DedupSet::new(Duration::from_secs(60)).default_lease(), Duration::from_secs(30));
-    /// assert_eq!(DedupSet::new(Duration::from_millis(10)).default_lease(), Duration::from_millis(10));
-    /// ```
-    pub const fn default_lease(&self) -> Duration {
-        self.core.lease
-    }
-
-    /// Checks a retention for one call: at least 1 ms, at most the set's own.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use hapax::DedupSet;
-    /// # use std::time::Duration;
-    /// let seen = DedupSet::new(Duration::from_secs(60));
-    /// assert!(seen.retention(Duration::from_secs(60)).is_ok());
-    /// assert!(seen.retention(Duration::from_secs(61)).is_err());
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`BuildError::RetentionTooShort`] or [`BuildError::RetentionTooLong`].
-    pub fn retention(&self, retention: Duration) -> Result<Retention, BuildError> {
-        check_retention(retention, self.core.retention)?;
-        Ok(Retention(retention))
-    }
-
-    /// The most bytes this set will ever use, however many ids come.
-    ///
-    /// The sum, over all shards, of one table of every size up to the one that
-    /// [`max_entries`](Builder::max_entries) needs, and of the books.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use hapax::DedupSet;
-    /// # use std::time::Duration;
-    /// let seen = DedupSet::builder()
-    ///     .retention(Duration::from_secs(60))
-    ///     .max_entries(1_000_000)
-    ///     .build()?;
-    /// assert!(seen.max_bytes() < 100_000_000);
-    /// # Ok::<(), hapax::BuildError>(())
-    /// ```
-    pub const fn max_bytes(&self) -> usize {
-        self.core.most_bytes
     }
 
     #[inline]
-    fn shard(&self, probe: Probe) -> &Shard {
-        &self.core.shards[probe.shard(self.core.shards.len())]
+    pub(crate) fn shard(&self, probe: Probe) -> &Shard {
+        &self.engine.shards[probe.shard(self.engine.shards.len())]
     }
 
     #[inline]
     fn insert<G: Goal>(&self, probe: Probe, goal: G) -> Answer<G::First> {
-        let core = &self.core;
+        let engine = &self.engine;
         let shard = self.shard(probe);
         Insert {
             shard,
-            time: &core.time,
-            counters: &core.counters,
+            time: &engine.time,
+            counters: &engine.counters,
             probe,
             goal,
         }
@@ -620,15 +397,15 @@ impl<S: HashPair, C: Clock> DedupSet<S, C> {
     }
 
     #[inline]
-    fn mark(&self, probe: Probe, span_ms: u64) -> bool {
+    pub(crate) fn mark(&self, probe: Probe, span_ms: u64) -> bool {
         match self.insert(probe, Mark { span_ms }) {
             Answer::First(_) => true,
             Answer::Duplicate | Answer::InFlight { .. } => {
-                self.core.counters.add(Event::Duplicate);
+                self.engine.counters.add(Event::Duplicate);
                 false
             }
             Answer::Full => {
-                self.core.counters.add(Event::Unrecorded);
+                self.engine.counters.add(Event::Unrecorded);
                 true
             }
         }
@@ -637,73 +414,35 @@ impl<S: HashPair, C: Clock> DedupSet<S, C> {
     fn claim_slot<Q: Hash + ?Sized>(&self, id: &Q, lease: Duration) -> Result<Claim<Held>, Full> {
         let probe = Probe::of(self.hash.pair(id));
         let shard = self.shard(probe);
-        let claimed = Claimed::for_span(shard, self.core.lease_span_ms(lease));
+        let claimed = Claimed::for_span(shard, self.engine.lease_span_ms(lease));
         match self.insert(probe, claimed) {
             Answer::First(token) => Ok(Claim::First(Held::new(
-                probe.shard(self.core.shards.len()),
+                probe.shard(self.engine.shards.len()),
                 token,
             ))),
             Answer::InFlight { remaining_ms } => {
-                self.core.counters.add(Event::Busy);
+                self.engine.counters.add(Event::Busy);
                 Ok(Claim::InFlight {
                     remaining: Duration::from_millis(remaining_ms),
                 })
             }
             Answer::Duplicate => {
-                self.core.counters.add(Event::Duplicate);
+                self.engine.counters.add(Event::Duplicate);
                 Ok(Claim::Duplicate)
             }
             Answer::Full => {
-                self.core.counters.add(Event::Refused);
+                self.engine.counters.add(Event::Refused);
                 Err(Full)
             }
         }
     }
 
     #[inline]
-    fn longest_span_ms(&self) -> u64 {
-        self.core.longest_span_ms()
+    pub(crate) fn longest_span_ms(&self) -> u64 {
+        self.engine.longest_span_ms()
     }
 
     fn span_ms_of(&self, retention: Retention) -> u64 {
-        self.core.span_ms_of(retention)
-    }
-
-    fn books(&self) -> Books {
-        let now_ms = self.core.time.now_ms();
-        self.core
-            .shards
-            .iter()
-            .map(|shard| shard.wheel.at(now_ms))
-            .sum()
-    }
-}
-
-impl<C> Core<C> {
-    #[inline]
-    pub(crate) fn longest_span_ms(&self) -> u64 {
-        self.shards[0].plan().span_ms
-    }
-}
-
-impl<C: Clock> Core<C> {
-    pub(crate) fn span_ms_of(&self, retention: Retention) -> u64 {
-        self.time.span_ms(retention.0).min(self.longest_span_ms())
-    }
-
-    /// A lease clamped to what the set takes: 1 ms to its retention.
-    pub(crate) fn lease_span_ms(&self, lease: Duration) -> u64 {
-        self.time
-            .span_ms(lease.clamp(Duration::from_millis(1), self.retention))
-    }
-}
-
-impl<S, C> fmt::Debug for DedupSet<S, C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DedupSet")
-            .field("retention", &self.core.retention)
-            .field("lease", &self.core.lease)
-            .field("shards", &self.core.shards.len())
-            .finish_non_exhaustive()
+        self.engine.span_ms_of(retention)
     }
 }

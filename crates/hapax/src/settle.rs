@@ -18,10 +18,11 @@ use crate::{
     clock::Clock,
     hash::Probe,
     insert::Token,
+    place::Found,
     shard::Shard,
     slot::Meta,
     sync::{self, AtomicU64, Ordering, Step, fence},
-    table::{Found, Table},
+    table::Table,
     timeline::{Timeline, deadline_ms},
     wheel::Kind,
 };

@@ -26,8 +26,9 @@ use std::sync::Arc;
 use crate::{
     bucket::{Buckets, SLOTS},
     hash::Probe,
+    list::{List, ListName, Tables},
     mark::{Epochs, MOST_DISTANCE},
-    sync::{self, AtomicU64, Loaded, Ordering, Published, Step},
+    sync::{self, AtomicU64, Ordering, Published, Step},
     table::Table,
     timeline::deadline_ms,
     wheel::Wheel,
@@ -113,81 +114,8 @@ pub(crate) struct Shard {
     /// The serial of the table that takes new ids.
     hint: AtomicU64,
     /// When somebody should tidy up next.
-    tidy_at_ms: AtomicU64,
+    pub(crate) tidy_at_ms: AtomicU64,
     pub(crate) wheel: Wheel,
-}
-
-/// The grown tables, as published.
-#[derive(Debug)]
-struct List {
-    serial: u64,
-    tables: Vec<Arc<Table>>,
-}
-
-/// The name of a list, and whether there is anything in it. Larger is newer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct ListName(u64);
-
-impl ListName {
-    const fn new(serial: u64, is_empty: bool) -> Self {
-        Self(serial << 1 | !is_empty as u64)
-    }
-    const fn serial(self) -> u64 {
-        self.0 >> 1
-    }
-    const fn is_empty(self) -> bool {
-        self.0 & 1 == 0
-    }
-    fn of(list: &Loaded<List>) -> Self {
-        list.as_ref().map_or(Self(0), |list| {
-            Self::new(list.serial, list.tables.is_empty())
-        })
-    }
-}
-
-/// The tables of a shard as one caller sees them, kept alive while he looks.
-#[derive(Debug)]
-pub(crate) struct Tables<'s> {
-    base: &'s Table,
-    grown: Option<Loaded<List>>,
-    name: ListName,
-}
-
-impl Tables<'_> {
-    #[inline]
-    pub(crate) fn grown(&self) -> &[Arc<Table>] {
-        match &self.grown {
-            Some(loaded) => loaded.as_ref().map_or(&[], |list| &list.tables),
-            None => &[],
-        }
-    }
-
-    /// All tables, the base first.
-    #[inline]
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Table> {
-        core::iter::once(self.base).chain(self.grown().iter().map(|table| &**table))
-    }
-
-    #[inline]
-    pub(crate) fn by_serial(&self, serial: u64) -> Option<&Table> {
-        if serial == self.base.serial() {
-            return Some(self.base);
-        }
-        self.grown()
-            .iter()
-            .find(|table| table.serial() == serial)
-            .map(|table| &**table)
-    }
-
-    fn open(&self) -> impl Iterator<Item = &Arc<Table>> {
-        self.grown().iter().filter(|table| !table.is_closed())
-    }
-
-    fn open_of_class(&self, class: u32) -> Option<&Table> {
-        self.open()
-            .find(|table| table.class() == class)
-            .map(|table| &**table)
-    }
 }
 
 /// What became of a shard that had no room for an id.
@@ -205,7 +133,7 @@ impl Shard {
         Some(Self {
             base: plan.table(0, 0, 0)?,
             grown: Published::nothing(),
-            newest: AtomicU64::new(0),
+            newest: AtomicU64::new(ListName::NONE.bits()),
             hint: AtomicU64::new(0),
             tidy_at_ms: AtomicU64::new(0),
             wheel: Wheel::for_spans(plan.span_ms, plan.lease_span_ms),
@@ -241,11 +169,11 @@ impl Shard {
     pub(crate) fn tables(&self) -> Tables<'_> {
         // Acquire: pairs with the Release in `use_list`: the list it names, or a newer one, is
         // what the load below finds.
-        let name = ListName(self.newest.load(Ordering::Acquire));
+        let name = ListName::from_bits(self.newest.load(Ordering::Acquire));
         if name.is_empty() {
             return Tables {
                 base: &self.base,
-                grown: None,
+                loaded: None,
                 name,
             };
         }
@@ -259,7 +187,7 @@ impl Shard {
         self.use_list(name);
         Tables {
             base: &self.base,
-            grown: Some(loaded),
+            loaded: Some(loaded),
             name,
         }
     }
@@ -269,9 +197,9 @@ impl Shard {
     #[inline]
     fn use_list(&self, name: ListName) {
         // Relaxed: if it is newer already, its raiser has done what we would do.
-        if self.newest.load(Ordering::Relaxed) < name.0 {
+        if self.newest.load(Ordering::Relaxed) < name.bits() {
             // Release: pairs with the Acquire in `tables`, which must find this list.
-            self.newest.fetch_max(name.0, Ordering::Release);
+            self.newest.fetch_max(name.bits(), Ordering::Release);
         }
     }
 
@@ -281,7 +209,7 @@ impl Shard {
         // Relaxed: ordered by the caller's fence against the fence of whoever has used a newer
         // list: he raised `newest` before he published, so either we see that, or his rescan
         // sees our entry. Where we see it, `tables` is called again and acquires.
-        self.newest.load(Ordering::Relaxed) == tables.name.0
+        self.newest.load(Ordering::Relaxed) == tables.name.bits()
     }
 
     /// The table that takes new ids, as far as this caller knows; loads the list with it.
@@ -333,7 +261,13 @@ impl Shard {
     }
 
     /// Moves the hint to an open table of `class`, publishing a fresh one if none is listed.
-    fn point_at_class(&self, tables: &Tables<'_>, from: u64, class: u32, now_ms: u64) -> Grown {
+    pub(crate) fn point_at_class(
+        &self,
+        tables: &Tables<'_>,
+        from: u64,
+        class: u32,
+        now_ms: u64,
+    ) -> Grown {
         if class == self.base.class() {
             self.move_hint(from, self.base.serial());
             return Grown::Moved;
@@ -358,7 +292,7 @@ impl Shard {
     /// compare-exchange; fails if the list has been replaced since it was read.
     fn publish(&self, tables: &Tables<'_>, fresh: Option<Arc<Table>>) -> bool {
         let unloaded;
-        let seen = match &tables.grown {
+        let seen = match &tables.loaded {
             Some(loaded) => loaded,
             None => {
                 unloaded = self.grown.load();
@@ -455,24 +389,5 @@ impl Shard {
             .fold((0, Wheel::bytes()), |(count, bytes), table| {
                 (count + 1, bytes + table.bytes())
             })
-    }
-}
-
-/// Levers that the models pull to bring a shard where they want it.
-#[cfg(all(test, hapax_loom))]
-impl Shard {
-    pub(crate) fn postpone_tidying(&self) {
-        self.tidy_at_ms.store(u64::MAX, Ordering::Relaxed);
-    }
-
-    pub(crate) fn point_at(&self, class: u32, now_ms: u64) -> Grown {
-        let hint = self.hint();
-        self.point_at_class(&self.tables(), hint, class, now_ms)
-    }
-
-    pub(crate) fn close_grown(&self, now_ms: u64) {
-        for table in self.tables().open() {
-            table.close(now_ms);
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! What can be counted without visiting an entry.
 
-use crate::{counters::Event, set::Core, wheel::Books};
+use crate::{counters::Event, engine::Engine, wheel::Books};
 
 /// Counters of a set since it was made, and what it holds now.
 ///
@@ -64,8 +64,8 @@ pub struct Stats {
 }
 
 impl Stats {
-    pub(crate) fn of<C>(core: &Core<C>, books: Books) -> Self {
-        let count = |event| core.counters.sum(event);
+    pub(crate) fn of<C>(engine: &Engine<C>, books: Books) -> Self {
+        let count = |event| engine.counters.sum(event);
         let (released, lost_leases) = (count(Event::Released), count(Event::LostLease));
         let (forgotten, cleared) = (count(Event::Forgotten), count(Event::Cleared));
         let forgotten_early = count(Event::ForgottenEarly);
@@ -76,7 +76,7 @@ impl Stats {
         } else {
             books.ended
         };
-        let (tables, bytes) = core.size();
+        let (tables, bytes) = engine.size();
         Self {
             live,
             in_flight: books.in_flight,
@@ -97,7 +97,7 @@ impl Stats {
     }
 }
 
-impl<C> Core<C> {
+impl<C> Engine<C> {
     fn size(&self) -> (usize, usize) {
         let fixed = size_of_val::<[_]>(&self.shards) + self.counters.bytes();
         self.shards

@@ -13,12 +13,12 @@
 //!
 //! [`insert`]: crate::insert
 
-use core::fmt;
-
 use crate::{
     bucket::{Bucket, Buckets, SLOTS},
     hash::Probe,
     mark::{Epochs, MOST_DISTANCE, SpillMark},
+    place::{Found, Place},
+    reservation::Reservation,
     slot::Meta,
     sync::{self, AtomicU64, Ordering, Step},
 };
@@ -38,50 +38,6 @@ pub(crate) struct Table {
     until_ms: AtomicU64,
     epochs: Epochs,
     buckets: Buckets,
-}
-
-/// Where an entry lies in its run. Ordered by distance, then slot.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place(u32);
-
-impl Place {
-    /// Slots are numbered in two bits.
-    const SLOT_BITS: u32 = 2;
-
-    /// The place in `slot` of the bucket `distance` past home.
-    #[inline]
-    #[allow(clippy::cast_possible_truncation)] // a reach is far below 2^30
-    pub(crate) const fn new(distance: usize, slot: usize) -> Self {
-        Self((distance as u32) << Self::SLOT_BITS | slot as u32)
-    }
-    #[inline]
-    pub(crate) const fn distance(self) -> usize {
-        (self.0 >> Self::SLOT_BITS) as usize
-    }
-    #[inline]
-    pub(crate) const fn slot(self) -> usize {
-        (self.0 & ((1 << Self::SLOT_BITS) - 1)) as usize
-    }
-}
-
-const _: () = assert!(SLOTS <= 1 << Place::SLOT_BITS);
-
-impl fmt::Debug for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "slot {} of the bucket {} past home",
-            self.slot(),
-            self.distance()
-        )
-    }
-}
-
-/// A slot, and the word that was read in it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Found {
-    pub(crate) place: Place,
-    pub(crate) meta: Meta,
 }
 
 /// What a scan of one run says of an id.
@@ -390,12 +346,8 @@ impl Table {
             Ordering::Relaxed,
         );
         sync::step(Step::Reserved);
-        won.is_ok().then(|| Reservation {
-            meta,
-            fingerprint: bucket.fingerprint(target.place.slot()),
-            mine,
-            is_published: false,
-        })
+        won.is_ok()
+            .then(|| Reservation::new(meta, bucket.fingerprint(target.place.slot()), mine))
     }
 
     // ---- step 4: rescan ---------------------------------------------------------------------
@@ -457,7 +409,7 @@ impl Table {
 ///
 /// A word that changes between its two readings is read again; it never means *not this id*.
 #[inline]
-fn read(bucket: Bucket<'_>, slot: usize, probe: Probe) -> (Meta, bool) {
+pub(crate) fn read(bucket: Bucket<'_>, slot: usize, probe: Probe) -> (Meta, bool) {
     loop {
         // Acquire: pairs with the Release in `publish` (we must see the fingerprint, and a caller
         // told *duplicate* what the winner wrote) and with the Releases that settle a claim.
@@ -477,72 +429,6 @@ fn read(bucket: Bucket<'_>, slot: usize, probe: Probe) -> (Meta, bool) {
     }
 }
 
-/// A slot of ours that is not committed. Dropped, it is nobody's again: also when the user's clock
-/// panics.
-#[derive(Debug)]
-pub(crate) struct Reservation<'t> {
-    meta: &'t AtomicU64,
-    fingerprint: &'t AtomicU64,
-    /// The word we last wrote.
-    mine: Meta,
-    is_published: bool,
-}
-
-impl Reservation<'_> {
-    /// Writes the fingerprint and lets everybody see the undecided entry.
-    #[inline]
-    pub(crate) fn publish(&mut self, probe: Probe, deadline_ms: u64) {
-        // Release: pairs with the Acquire in `read`: a reader of this fingerprint must not find
-        // the word of the tenant before.
-        self.fingerprint
-            .store(probe.fingerprint(), Ordering::Release);
-        self.mine = self.mine.published(deadline_ms, probe.tag());
-        self.is_published = true;
-        // Release: pairs with the Acquire in `read`, which must see the fingerprint and all that
-        // the caller wrote before it marked. A plain store: only the owner writes a reserved slot.
-        self.meta.store(self.mine.bits(), Ordering::Release);
-        sync::step(Step::Published);
-    }
-
-    /// Decides the insert. **This is the instant at which it takes effect.** `None` where a rival
-    /// has killed it; the slot is free again then.
-    #[inline]
-    pub(crate) fn commit(mut self, held: bool) -> Option<Meta> {
-        let decided = self.mine.committed(held);
-        // Relaxed: `publish` has released all there is to see.
-        let won = self.meta.compare_exchange(
-            self.mine.bits(),
-            decided.bits(),
-            Ordering::Relaxed,
-            Ordering::Relaxed,
-        );
-        if won.is_err() {
-            // Killed: reserved, and ours to free.
-            self.is_published = false;
-            return None;
-        }
-        core::mem::forget(self);
-        Some(decided)
-    }
-}
-
-impl Drop for Reservation<'_> {
-    fn drop(&mut self) {
-        let freed = self.mine.freed().bits();
-        // Release: whoever takes the slot next, and the id with it, comes after our attempt.
-        let order = Ordering::Release;
-        if !self.is_published
-            || self
-                .meta
-                .compare_exchange(self.mine.bits(), freed, order, Ordering::Relaxed)
-                .is_err()
-        {
-            // Release: as above. Reserved, by us or by a kill, so a plain store is ours alone.
-            self.meta.store(freed, order);
-        }
-    }
-}
-
 #[cfg(test)]
 impl Table {
     /// How many buckets a look-up of a new id visits, on average over all homes.
@@ -552,73 +438,5 @@ impl Table {
             .buckets()
             .map(|bucket| 1 + self.spilled(bucket, now_ms));
         runs.sum::<usize>() as f64 / self.buckets.len() as f64
-    }
-}
-
-/// Levers and gauges for the models.
-#[cfg(all(test, hapax_loom))]
-impl Table {
-    /// Puts a done entry in a slot, as an insert would have left it.
-    pub(crate) fn plant(&self, probe: Probe, place: Place, until_ms: u64) {
-        self.raise(until_ms).expect("open");
-        if place.distance() > 0 {
-            self.raise_spill(self.home(probe), place.distance(), until_ms, 0);
-        }
-        let mut slot = self.reserve_any(probe, place);
-        slot.publish(probe, until_ms);
-        slot.commit(false).expect("nobody else is here");
-    }
-
-    /// Leaves a slot as a sleeper would who has written the fingerprint and no more.
-    pub(crate) fn abandon_reserved(&self, probe: Probe, place: Place) {
-        let slot = self.reserve_any(probe, place);
-        slot.fingerprint
-            .store(probe.fingerprint(), Ordering::Release);
-        core::mem::forget(slot);
-    }
-
-    /// Leaves a slot as a sleeper would who has published and not committed.
-    pub(crate) fn abandon_published(&self, probe: Probe, place: Place, until_ms: u64) {
-        self.raise(until_ms).expect("open");
-        let mut slot = self.reserve_any(probe, place);
-        slot.publish(probe, until_ms);
-        core::mem::forget(slot);
-    }
-
-    fn reserve_any(&self, probe: Probe, place: Place) -> Reservation<'_> {
-        let bits = self.meta(self.home(probe), place).load(Ordering::Relaxed);
-        let target = Found {
-            place,
-            meta: Meta::from_bits(bits),
-        };
-        self.reserve(probe, target).expect("nobody else is here")
-    }
-
-    /// Slots that somebody has left reserved or undecided.
-    pub(crate) fn undecided(&self) -> usize {
-        self.words()
-            .filter(|meta| !meta.is_takeable_at(u64::MAX))
-            .count()
-    }
-
-    /// Live entries of an id, marked or not.
-    pub(crate) fn copies(&self, probe: Probe, now_ms: u64) -> usize {
-        let slots = self
-            .buckets()
-            .flat_map(|bucket| (0..SLOTS).map(move |slot| (bucket, slot)));
-        slots
-            .filter(|&(bucket, slot)| {
-                let (meta, mine) = read(bucket, slot, probe);
-                mine && meta.is_live_at(now_ms)
-            })
-            .count()
-    }
-
-    fn words(&self) -> impl Iterator<Item = Meta> {
-        self.buckets().flat_map(|bucket| {
-            // AcqRel, a read-modify-write: the newest word, not one that a model may still serve.
-            (0..SLOTS)
-                .map(move |slot| Meta::from_bits(bucket.meta(slot).fetch_add(0, Ordering::AcqRel)))
-        })
     }
 }

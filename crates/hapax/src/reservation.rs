@@ -1,0 +1,94 @@
+//! A slot that is ours and not committed: write, publish, commit, or give back.
+//!
+//! Whoever made a slot `RESERVED` is the only one who may store to it; these are the only plain
+//! stores in the protocol. Once published it may be killed, which makes it reserved again, still
+//! for the same owner.
+
+use crate::{
+    hash::Probe,
+    slot::Meta,
+    sync::{self, AtomicU64, Ordering, Step},
+};
+
+/// A slot of ours that is not committed. Dropped, it is nobody's again: also when the user's clock
+/// panics.
+#[derive(Debug)]
+pub(crate) struct Reservation<'t> {
+    meta: &'t AtomicU64,
+    fingerprint: &'t AtomicU64,
+    /// The word we last wrote.
+    mine: Meta,
+    is_published: bool,
+}
+
+impl<'t> Reservation<'t> {
+    pub(crate) const fn new(meta: &'t AtomicU64, fingerprint: &'t AtomicU64, mine: Meta) -> Self {
+        Self {
+            meta,
+            fingerprint,
+            mine,
+            is_published: false,
+        }
+    }
+
+    /// Writes the fingerprint and sleeps for ever.
+    #[cfg(all(test, hapax_loom))]
+    pub(crate) fn abandon_unpublished(self, probe: Probe) {
+        self.fingerprint
+            .store(probe.fingerprint(), Ordering::Release);
+        core::mem::forget(self);
+    }
+
+    /// Writes the fingerprint and lets everybody see the undecided entry.
+    #[inline]
+    pub(crate) fn publish(&mut self, probe: Probe, deadline_ms: u64) {
+        // Release: pairs with the Acquire in `read`: a reader of this fingerprint must not find
+        // the word of the tenant before.
+        self.fingerprint
+            .store(probe.fingerprint(), Ordering::Release);
+        self.mine = self.mine.published(deadline_ms, probe.tag());
+        self.is_published = true;
+        // Release: pairs with the Acquire in `read`, which must see the fingerprint and all that
+        // the caller wrote before it marked. A plain store: only the owner writes a reserved slot.
+        self.meta.store(self.mine.bits(), Ordering::Release);
+        sync::step(Step::Published);
+    }
+
+    /// Decides the insert. **This is the instant at which it takes effect.** `None` where a rival
+    /// has killed it; the slot is free again then.
+    #[inline]
+    pub(crate) fn commit(mut self, held: bool) -> Option<Meta> {
+        let decided = self.mine.committed(held);
+        // Relaxed: `publish` has released all there is to see.
+        let won = self.meta.compare_exchange(
+            self.mine.bits(),
+            decided.bits(),
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
+        if won.is_err() {
+            // Killed: reserved, and ours to free.
+            self.is_published = false;
+            return None;
+        }
+        core::mem::forget(self);
+        Some(decided)
+    }
+}
+
+impl Drop for Reservation<'_> {
+    fn drop(&mut self) {
+        let freed = self.mine.freed().bits();
+        // Release: whoever takes the slot next, and the id with it, comes after our attempt.
+        let order = Ordering::Release;
+        if !self.is_published
+            || self
+                .meta
+                .compare_exchange(self.mine.bits(), freed, order, Ordering::Relaxed)
+                .is_err()
+        {
+            // Release: as above. Reserved, by us or by a kill, so a plain store is ours alone.
+            self.meta.store(freed, order);
+        }
+    }
+}

@@ -210,11 +210,16 @@ impl<C: Clock, G: Goal> Insert<'_, C, G> {
         }
     }
 
-    /// Step 1 where there are several: looks through every table that is alive; for room only in
-    /// the current one, or old tables and far places would never drain.
+    /// Step 1 where there are several: looks through every table that is alive, the current one
+    /// and then the newest first, where most ids are; for room only in the current one, or old
+    /// tables and far places would never drain.
     #[inline(never)]
     fn scan_all<'t>(&self, tables: &'t Tables<'_>, current: &'t Table, now_ms: u64) -> Scan<'t> {
-        for table in tables.iter() {
+        let in_current = self.scan_current(current, now_ms);
+        if matches!(in_current, Scan::Live(_) | Scan::Undecided(..)) {
+            return in_current;
+        }
+        for table in tables.newest_first() {
             if table.serial() == current.serial() || !table.is_alive_at(now_ms) {
                 continue;
             }
@@ -224,7 +229,7 @@ impl<C: Clock, G: Goal> Insert<'_, C, G> {
                 Look::Absent => {}
             }
         }
-        self.scan_current(current, now_ms)
+        in_current
     }
 
     /// Grows, or finds whom to push out. What it pushes out it has read after the clock, and will

@@ -67,6 +67,13 @@ impl Tables<'_> {
         core::iter::once(self.base).chain(self.grown().iter().map(|table| &**table))
     }
 
+    /// All tables, the base last.
+    #[inline]
+    pub(crate) fn newest_first(&self) -> impl Iterator<Item = &Table> {
+        let grown = self.grown().iter().rev().map(|table| &**table);
+        grown.chain(core::iter::once(self.base))
+    }
+
     #[inline]
     pub(crate) fn by_serial(&self, serial: u64) -> Option<&Table> {
         if serial == self.base.serial() {

@@ -215,7 +215,10 @@ fn find<C: Clock, R>(
 ) -> Option<R> {
     let now_ms = time.now_ms();
     let tables = shard.tables();
-    for table in tables.iter().filter(|table| table.is_alive_at(now_ms)) {
+    for table in tables
+        .newest_first()
+        .filter(|table| table.is_alive_at(now_ms))
+    {
         if let Some(found) = table.find(probe, now_ms) {
             return Some(with(table, found));
         }

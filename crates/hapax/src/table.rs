@@ -370,38 +370,58 @@ impl Table {
                 if is_own_table && place == own {
                     continue;
                 }
-                let we_come_first = (own_table, own) < (self.serial, place);
-                loop {
-                    let (meta, mine) = read(bucket, slot, probe);
-                    if !mine {
-                        break;
+                let (copy, mine) = read(bucket, slot, probe);
+                if mine {
+                    let we_come_first = (own_table, own) < (self.serial, place);
+                    let verdict = judge(bucket, slot, copy, probe, now_ms, we_come_first);
+                    if !matches!(verdict, Verdict::Alone) {
+                        return verdict;
                     }
-                    if meta.is_live_at(now_ms) {
-                        return Verdict::Live(meta);
-                    }
-                    let after = if !meta.is_tentative() {
-                        // Ended: free it, so that a late `complete` cannot bring it back.
-                        meta.freed()
-                    } else if we_come_first {
-                        meta.killed()
-                    } else {
-                        return Verdict::Yield;
-                    };
-                    // Relaxed: whoever owns the word learns of it by his own compare-exchange.
-                    let changed = bucket.meta(slot).compare_exchange(
-                        meta.bits(),
-                        after.bits(),
-                        Ordering::Relaxed,
-                        Ordering::Relaxed,
-                    );
-                    if changed.is_ok() {
-                        break;
-                    }
-                    sync::look_again();
                 }
             }
         }
         Verdict::Alone
+    }
+}
+
+/// Settles with another copy of our id: it wins, or we, or it is over and goes.
+#[cold]
+fn judge(
+    bucket: Bucket<'_>,
+    slot: usize,
+    mut copy: Meta,
+    probe: Probe,
+    now_ms: u64,
+    we_come_first: bool,
+) -> Verdict {
+    loop {
+        if copy.is_live_at(now_ms) {
+            return Verdict::Live(copy);
+        }
+        let after = if !copy.is_tentative() {
+            // Ended: free it, so that a late `complete` cannot bring it back.
+            copy.freed()
+        } else if we_come_first {
+            copy.killed()
+        } else {
+            return Verdict::Yield;
+        };
+        // Relaxed: whoever owns the word learns of it by his own compare-exchange.
+        let changed = bucket.meta(slot).compare_exchange(
+            copy.bits(),
+            after.bits(),
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
+        if changed.is_ok() {
+            return Verdict::Alone;
+        }
+        sync::look_again();
+        let (again, mine) = read(bucket, slot, probe);
+        if !mine {
+            return Verdict::Alone;
+        }
+        copy = again;
     }
 }
 

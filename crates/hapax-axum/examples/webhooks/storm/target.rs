@@ -1,0 +1,203 @@
+//! The service under the storm: the endpoints and layers of the real one, and a handler
+//! that does as the request orders.
+
+use super::{
+    Storm,
+    ledger::{Arrival, Event, Ledger},
+};
+use crate::endpoints::ENDPOINTS;
+use anyhow::Context;
+use axum::{
+    Extension, Json, Router,
+    extract::{Request, State},
+    http::{HeaderMap, StatusCode},
+    middleware::{self, Next},
+    response::{IntoResponse, Response},
+    routing::post,
+};
+use futures_util::future::join_all;
+use hapax_axum::{Counters, Delivery, LeasePolicy, WebhookLayer};
+use serde_json::json;
+use std::{fmt, str::FromStr, sync::Arc, time::Duration};
+
+/// The header with the order. Not signed: the order is about this one attempt.
+pub(crate) const ORDER: &str = "x-storm-order";
+
+/// Where handlers outlast their lease. GitHub's, with a lease that is never extended.
+pub(crate) const SHORT_LEASE: &str = "/short-lease";
+
+/// What a handler is to do: take so long, and then end so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Order {
+    pub(crate) take_ms: u64,
+    pub(crate) end: End,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    Complete,
+    Fail,
+    Panic,
+}
+
+/// The endpoints, ready to be served.
+pub(crate) struct Target {
+    layers: Vec<(&'static str, Duration, WebhookLayer)>,
+    ledger: Arc<Ledger>,
+}
+
+impl Target {
+    /// Sets up an endpoint for every sender of single events, and the one with the
+    /// short lease.
+    pub(crate) fn build(storm: &Storm, ledger: &Arc<Ledger>) -> anyhow::Result<Self> {
+        let settings = &storm.settings;
+        let mut layers = Vec::new();
+        for endpoint in ENDPOINTS.iter().filter(|endpoint| !endpoint.batch) {
+            let secrets = endpoint.demo_secrets();
+            let builder = endpoint.builder(&secrets, storm.store.clone(), settings);
+            let layer = (storm.tweak)(builder)
+                .build()
+                .with_context(|| format!("cannot set up {}", endpoint.path))?;
+            layers.push((endpoint.path, settings.lease, layer));
+        }
+        let github = &ENDPOINTS[0];
+        let builder = github
+            .builder(&github.demo_secrets(), storm.store.clone(), settings)
+            .lease(LeasePolicy::Fixed(storm.short_lease));
+        layers.push((
+            SHORT_LEASE,
+            storm.short_lease,
+            (storm.tweak)(builder).build()?,
+        ));
+        Ok(Self {
+            layers,
+            ledger: Arc::clone(ledger),
+        })
+    }
+
+    pub(crate) fn router(&self) -> Router {
+        let mut app = Router::new();
+        for (path, lease, layer) in &self.layers {
+            let stage = Stage {
+                path,
+                lease: *lease,
+                ledger: Arc::clone(&self.ledger),
+            };
+            let handler = post(perform).layer(layer.clone()).with_state(stage);
+            app = app.route(path, handler);
+        }
+        let ledger = Arc::clone(&self.ledger);
+        app.layer(middleware::from_fn_with_state(ledger, stamp))
+    }
+
+    /// Waits for the handlers; returns how many had to be cut off.
+    pub(crate) async fn drain(&self, deadline: Duration) -> usize {
+        let drains = self
+            .layers
+            .iter()
+            .map(|(_, _, layer)| layer.drain(deadline));
+        join_all(drains)
+            .await
+            .iter()
+            .map(|drained| drained.stopped)
+            .sum()
+    }
+
+    pub(crate) fn counters(&self) -> Counters {
+        let mut sum = Counters::default();
+        for (_, _, layer) in &self.layers {
+            sum += &layer.counters();
+        }
+        sum
+    }
+}
+
+/// What the handler of one endpoint knows.
+#[derive(Debug, Clone)]
+struct Stage {
+    path: &'static str,
+    lease: Duration,
+    ledger: Arc<Ledger>,
+}
+
+/// Follows the order, and writes down what it did.
+async fn perform(
+    State(stage): State<Stage>,
+    delivery: Delivery,
+    Extension(arrival): Extension<Arrival>,
+    headers: HeaderMap,
+) -> Response {
+    let order = headers.get(ORDER).and_then(|order| order.to_str().ok());
+    let Some(order) = order.and_then(|order| order.parse::<Order>().ok()) else {
+        return StatusCode::NOT_IMPLEMENTED.into_response();
+    };
+    let running = stage
+        .ledger
+        .start(event(stage.path, delivery.id()), &arrival, stage.lease);
+    if order.take_ms > 0 {
+        tokio::time::sleep(Duration::from_millis(order.take_ms)).await;
+    }
+    match order.end {
+        End::Complete => {
+            running.complete();
+            (
+                StatusCode::ACCEPTED,
+                Json(json!({ "event": delivery.id() })),
+            )
+                .into_response()
+        }
+        End::Fail => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+        // Unwinds as a panic does, without a message for each of thousands.
+        End::Panic => std::panic::resume_unwind(Box::new("as ordered")),
+    }
+}
+
+/// Stamps requests on their way into the layer and answers on their way out.
+async fn stamp(State(ledger): State<Arc<Ledger>>, mut request: Request, next: Next) -> Response {
+    let arrival = Ledger::arrive();
+    request.extensions_mut().insert(arrival.clone());
+    let response = next.run(request).await;
+    ledger.answer(&arrival);
+    response
+}
+
+/// Names an event by its endpoint and id.
+pub(crate) fn event(path: &str, id: &str) -> Event {
+    Event::from(format!("{path} {id}"))
+}
+
+impl Order {
+    /// Completes at once.
+    pub(crate) const COMPLETE: Self = Self {
+        take_ms: 0,
+        end: End::Complete,
+    };
+}
+
+impl fmt::Display for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let end = match self.end {
+            End::Complete => "complete",
+            End::Fail => "fail",
+            End::Panic => "panic",
+        };
+        write!(f, "{} {end}", self.take_ms)
+    }
+}
+
+impl FromStr for Order {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (take_ms, end) = text.split_once(' ').ok_or(())?;
+        Ok(Self {
+            take_ms: take_ms.parse().map_err(drop)?,
+            end: match end {
+                "complete" => End::Complete,
+                "fail" => End::Fail,
+                "panic" => End::Panic,
+                _ => return Err(()),
+            },
+        })
+    }
+}

@@ -196,6 +196,9 @@ pub use provider::{Handshake, Provider, paypal};
 pub use reason::Reason;
 pub use service::Webhook;
 
+#[doc = include_str!("../docs/swapping.md")]
+pub mod swapping {}
+
 /// The example in the repository's README, kept compiling.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]

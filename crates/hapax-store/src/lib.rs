@@ -58,12 +58,17 @@
 //! | `error.rs` | [`StoreError`], [`SettleError`] |
 //! | `store.rs` | the traits [`ClaimStore`] and [`StoreLease`] |
 //! | `erased.rs` | [`AnyStore`]: a store chosen at run time |
+//! | `fronted.rs` | [`Fronted`]: a set in front of a remote store answers *done* |
+//! | `contract.rs` | behind the feature `contract`: what every store's tests run |
 //! | `memory.rs` | [`MemoryStore`]: one process, on [`hapax::DedupSet`] |
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "contract")]
+pub mod contract;
 mod erased;
 mod error;
+mod fronted;
 mod key;
 mod memory;
 mod outcome;
@@ -71,6 +76,7 @@ mod store;
 
 pub use erased::{AnyLease, AnyStore};
 pub use error::{ErrorKind, SettleError, StoreError};
+pub use fronted::{FrontCounts, Fronted, FrontedLease};
 pub use key::Key;
 pub use memory::{MemoryLease, MemoryStore};
 pub use outcome::Outcome;

@@ -114,7 +114,7 @@ impl<S: HashPair, C: Clock> DedupSet<S, C> {
     /// The most bytes this set will ever use, however many ids come.
     ///
     /// The sum, over all shards, of one table of every size up to the one that
-    /// [`max_entries`](Builder::max_entries) needs, and of the books.
+    /// [`max_entries`](crate::Builder::max_entries) needs, and of the books.
     ///
     /// # Examples
     ///

@@ -120,7 +120,7 @@ impl<S: HashPair, C: Clock> DedupSet<S, C> {
     /// others, also while the id is claimed and in flight. Where the set has no room left and may
     /// make none ([`WhenFull::Refuse`](crate::WhenFull), or only claims to push out), it returns
     /// `true` without remembering the id, rather than lose an event, and counts it in
-    /// [`Stats::unrecorded`].
+    /// [`Stats::unrecorded`](crate::Stats).
     ///
     /// This is *at most once*: if what follows fails, a retry of the event is skipped all the
     /// same. Use [`claim`](Self::claim) where that loses events.

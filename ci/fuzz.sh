@@ -13,7 +13,7 @@ export RUSTUP_AUTO_INSTALL=0
 
 seconds=${1:-15}
 [ $# -eq 0 ] || shift
-targets=${*:-"ops checker concurrent claims"}
+targets=${*:-"ops checker concurrent claims request signature"}
 toolchain=+1.95.0
 
 if ! cargo fuzz --version >/dev/null 2>&1; then

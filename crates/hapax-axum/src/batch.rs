@@ -136,8 +136,8 @@ struct Claims {
     entries: Vec<Entry>,
     /// Their claims, in the same order; none for an item that is let through.
     guards: Vec<Option<Guard>>,
-    duplicates: u64,
-    in_flight: u64,
+    /// Whether a copy of an item is being handled.
+    in_flight: bool,
     /// The longest time until an item in flight may be free.
     remaining: Duration,
 }
@@ -197,7 +197,7 @@ where
         lost |= ending == Ending::Lost;
         observe::ended(&shared, &entry.id, ending);
     }
-    let ending = match (failed, claims.in_flight > 0, lost) {
+    let ending = match (failed, claims.in_flight, lost) {
         (true, _, _) => Ending::Released,
         (false, true, _) => Ending::InFlight,
         (false, false, true) => Ending::Lost,
@@ -205,7 +205,7 @@ where
     };
     let answer = answer?;
     // A success that is not the whole truth would make the sender stop.
-    let incomplete = failed || claims.in_flight > 0;
+    let incomplete = failed || claims.in_flight;
     let answer = if incomplete && answer.status().is_success() {
         respond::try_again()
     } else {
@@ -225,9 +225,10 @@ async fn claim(
     let mut items = Vec::with_capacity(found.len());
     let mut keys: Vec<Key> = Vec::with_capacity(found.len());
     for item in found {
-        if let Some(Named { key, .. }) = &item.name {
+        if let Some(Named { id, key }) = &item.name {
             if !seen.insert(key.clone()) {
-                claims.duplicates += 1;
+                shared.counting.duplicate.add(1);
+                observe::ended(shared, id, Ending::Duplicate);
                 continue;
             }
             keys.push(key.clone());
@@ -252,12 +253,13 @@ async fn claim(
                     (id, Some(guard))
                 }
                 Some(Ok(Outcome::Duplicate { .. })) => {
-                    claims.duplicates += 1;
+                    shared.counting.duplicate.add(1);
                     observe::ended(shared, &id, Ending::Duplicate);
                     continue;
                 }
                 Some(Ok(Outcome::InFlight { remaining })) => {
-                    claims.in_flight += 1;
+                    shared.counting.in_flight.add(1);
+                    claims.in_flight = true;
                     claims.remaining = claims.remaining.max(remaining);
                     observe::ended(shared, &id, Ending::InFlight);
                     continue;
@@ -281,14 +283,12 @@ async fn claim(
         });
         claims.guards.push(guard);
     }
-    shared.counting.duplicate.add(claims.duplicates);
-    shared.counting.in_flight.add(claims.in_flight);
     Ok(claims)
 }
 
 /// Answers a batch without a first item. An empty array is done before it began.
 fn nothing_to_do(shared: &Shared, attempt: Option<u32>, claims: &Claims) -> Response {
-    if claims.in_flight > 0 {
+    if claims.in_flight {
         let answer = respond::in_flight(shared, claims.remaining);
         return respond::finish(shared, answer, Ending::InFlight);
     }

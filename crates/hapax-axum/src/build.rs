@@ -38,6 +38,12 @@ impl Builder {
         let Some(id) = &self.provider.id else {
             return Err(BuildError::IdMissing { provider: name });
         };
+        if id.needs_signed_header() && !self.provider.scheme.signs_id_header() {
+            return Err(BuildError::SchemeIncomplete {
+                provider: name,
+                fault: "the id should be in a signed header and none is signed",
+            });
+        }
         let finder = IdFinder::build(
             id,
             self.bind_body,

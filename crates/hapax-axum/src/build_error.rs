@@ -65,6 +65,14 @@ pub enum BuildError {
         /// The provider's name.
         provider: Box<str>,
     },
+    /// A signature scheme reads something that it does not sign, or signs something that
+    /// is nowhere to be read. Anybody could change the former.
+    SchemeIncomplete {
+        /// The provider's name.
+        provider: Box<str>,
+        /// What does not fit.
+        fault: &'static str,
+    },
     /// A header's name is not one.
     HeaderName {
         /// What was given.
@@ -147,6 +155,12 @@ impl fmt::Display for BuildError {
             }
             Self::VerifierUnused { provider } => {
                 write!(f, "{provider} asks no verifier, and one was given")
+            }
+            Self::SchemeIncomplete { provider, fault } => {
+                write!(
+                    f,
+                    "the signature scheme of {provider} is incomplete: {fault}"
+                )
             }
             Self::HeaderName { given } => write!(f, "{given:?} is not a header name"),
             Self::PointerMalformed { given } => write!(f, "{given:?} is not a JSON pointer"),

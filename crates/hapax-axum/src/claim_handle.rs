@@ -100,12 +100,11 @@ impl ClaimHandle {
             let mut work = pin!(work);
             let guard = &mut self.guard;
             let mut extending = pin!(async move {
-                loop {
+                // At once: nobody knows how much of the lease the handler has used up.
+                while !matches!(guard.extend(length).await, Err(SettleError::Lost)) {
                     tokio::time::sleep(every).await;
-                    if let Err(SettleError::Lost) = guard.extend(length).await {
-                        return std::future::pending::<()>().await;
-                    }
                 }
+                std::future::pending::<()>().await;
             });
             poll_fn(|cx| {
                 if let Poll::Ready(done) = work.as_mut().poll(cx) {

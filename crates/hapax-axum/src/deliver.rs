@@ -254,11 +254,15 @@ impl<S> Work<S> {
             body,
             hung_up,
         } = self;
+        let stop = hung_up.as_ref().unwrap_or(&shared.stop);
+        if stop.is_cancelled() {
+            // The store took its time. Nobody waits any more: do not begin.
+            return Ran::Stopped;
+        }
         let _running = Running::start(&shared);
         let request = Request::from_parts(parts, Body::from(body));
         // `call` itself may panic: it runs inside the future.
         let mut handler = pin!(async move { inner.call(request).await });
-        let stop = hung_up.as_ref().unwrap_or(&shared.stop);
         let mut stopped = pin!(stop.cancelled());
         let limit = shared.rules.handler_limit;
         let mut limit = pin!(async move { tokio::time::sleep(limit).await });

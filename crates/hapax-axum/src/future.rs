@@ -12,6 +12,8 @@ use crate::{
     Ending, Reason, batch, deliver, handshake,
     key::{Found, Named},
     layer::Shared,
+    observe,
+    reading::Reading,
     respond,
     service::BoxError,
     signature::{Signed, SignedRequest, Verifier, VerifyError, Verifying},
@@ -23,10 +25,8 @@ use axum::{
 };
 use bytes::Bytes;
 use http::{StatusCode, request::Parts};
-use http_body_util::{BodyExt, LengthLimitError, Limited, combinators::Collect};
 use pin_project_lite::pin_project;
 use std::{
-    error::Error,
     future::Future,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
@@ -36,6 +36,7 @@ use std::{
 use tokio::{task::JoinHandle, time::Sleep};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tower_service::Service;
+use tracing::Instrument;
 
 pin_project! {
     /// Answers one request. The future of [`Webhook`](crate::Webhook).
@@ -63,7 +64,7 @@ pin_project! {
     {
         Pass { #[pin] future: S::Future },
         Read {
-            #[pin] body: Collect<Limited<Body>>,
+            body: Reading,
             arrived: Option<Arrived<S>>,
             timeout: Option<Pin<Box<Sleep>>>,
         },
@@ -71,6 +72,22 @@ pin_project! {
         Start { work: Option<Working<S::Error>>, cancel: Option<DropGuard>, shared: Arc<Shared> },
         Handle { task: JoinHandle<Result<Response, S::Error>>, _cancel: Option<DropGuard>, shared: Arc<Shared> },
         Answer { response: Option<Response> },
+    }
+
+    impl<S> PinnedDrop for State<S>
+    where
+        S: Service<Request>,
+    {
+        // A sender that leaves before the claim is in the books, too.
+        fn drop(this: Pin<&mut Self>) {
+            if let StateProj::Read { arrived, .. } | StateProj::Verify { arrived, .. } =
+                this.project()
+                && let Some(Arrived { shared, .. }) = arrived
+            {
+                shared.counting.reject(Reason::BodyBroken);
+                observe::refused(shared, Reason::BodyBroken);
+            }
+        }
     }
 }
 
@@ -113,7 +130,7 @@ where
         }
         Self {
             state: State::Read {
-                body: Limited::new(body, limit).collect(),
+                body: Reading::new(body, limit),
                 arrived: Some(arrived),
                 timeout: None,
             },
@@ -144,8 +161,7 @@ where
                     timeout,
                 } => {
                     let read = match body.poll(cx) {
-                        Poll::Ready(Ok(body)) => Ok(body.to_bytes()),
-                        Poll::Ready(Err(error)) => Err(broken(&*error)),
+                        Poll::Ready(read) => read,
                         Poll::Pending => {
                             let Some(waiting) = arrived else {
                                 unreachable!("polled after it was ready")
@@ -187,7 +203,8 @@ where
                     match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
                         Ok(Poll::Ready(answer)) => return Poll::Ready(answer),
                         Ok(Poll::Pending) => State::Handle {
-                            task: tokio::spawn(work),
+                            // What the handler logs belongs to the request's span.
+                            task: tokio::spawn(work.in_current_span()),
                             _cancel: cancel.take(),
                             shared: Arc::clone(shared),
                         },
@@ -317,18 +334,6 @@ where
     State::Answer {
         response: Some(respond::refuse(shared, reason)),
     }
-}
-
-/// Tells a body over the limit from one that broke off.
-fn broken(error: &(dyn Error + 'static)) -> Reason {
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        if error.is::<LengthLimitError>() {
-            return Reason::BodyTooLarge;
-        }
-        cause = error.source();
-    }
-    Reason::BodyBroken
 }
 
 fn external(shared: &Shared, error: &VerifyError) -> Reason {

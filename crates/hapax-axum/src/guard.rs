@@ -28,7 +28,9 @@ impl Guard {
         let Some(lease) = self.lease.take() else {
             return Err(SettleError::Lost);
         };
+        let cut_off = CutOff(&self.shared);
         let done = lease.complete().await;
+        std::mem::forget(cut_off);
         match &done {
             Ok(()) => self.shared.counting.completed.add(1),
             Err(error) => {
@@ -64,6 +66,15 @@ impl Guard {
 
     pub(crate) fn delivery(&self) -> &Delivery {
         &self.delivery
+    }
+}
+
+/// Counts a completion that is dropped half-way: nobody knows whether the store has it.
+struct CutOff<'a>(&'a Shared);
+
+impl Drop for CutOff<'_> {
+    fn drop(&mut self) {
+        self.0.counting.lost.add(1);
     }
 }
 

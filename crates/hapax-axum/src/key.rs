@@ -100,6 +100,18 @@ impl IdSource {
     }
 }
 
+impl IdSource {
+    /// Tells whether the id is, in part, the header that was signed.
+    pub(crate) fn needs_signed_header(&self) -> bool {
+        let (Self::Parts(parts) | Self::Items(parts)) = self else {
+            return false;
+        };
+        parts
+            .iter()
+            .any(|part| matches!(part, IdPart::SignedHeader))
+    }
+}
+
 impl fmt::Debug for IdFn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("IdFn")

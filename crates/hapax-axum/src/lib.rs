@@ -130,7 +130,9 @@
 //! - **Graceful shutdown**: a server does not see handlers whose sender is gone. Call
 //!   [`WebhookLayer::drain`] after the server has stopped.
 //! - **Slow headers** are the server's business; `axum::serve` sets no time limit for
-//!   them. Set hyper's `header_read_timeout`.
+//!   them. Set hyper's `header_read_timeout`, on hyper's own `http1::Builder`: hyper-util's
+//!   `auto::Builder` waits without a limit until it knows the version, so a connection
+//!   that says nothing, or `P`, stays open.
 //! - **Path as scope.** The path stands in the key as it is written; two routes to one
 //!   handler are two endpoints. Take [`Scope::named`] to join them, and where a route has
 //!   a wildcard: there the sender of a copy could choose another path.
@@ -175,6 +177,7 @@ mod observe;
 mod pointer;
 mod policy;
 mod provider;
+mod reading;
 mod reason;
 mod respond;
 mod service;

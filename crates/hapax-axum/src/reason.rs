@@ -39,7 +39,8 @@ reasons! {
     BodyTooLarge = PAYLOAD_TOO_LARGE, "body too large";
     /// The body did not arrive in time.
     BodyTooSlow = REQUEST_TIMEOUT, "body too slow";
-    /// The body broke off. Nobody is left to read the answer.
+    /// The body broke off, or the sender left while it was being checked. Nobody is left
+    /// to read the answer.
     BodyBroken = BAD_REQUEST, "body broken off";
     /// There is no signature.
     SignatureMissing = UNAUTHORIZED, "signature missing";

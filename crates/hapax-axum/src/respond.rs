@@ -72,7 +72,8 @@ pub(crate) fn finish(shared: &Shared, answer: impl IntoResponse, ending: Ending)
 
 /// Whole seconds, rounded up: half a second is not "now".
 pub(crate) fn retry_after(response: &mut Response, after: Duration) {
-    let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);
+    let part = u64::from(after.subsec_nanos() > 0);
+    let seconds = after.as_secs().saturating_add(part);
     let value = HeaderValue::from(seconds.max(1));
     response.headers_mut().insert(RETRY_AFTER, value);
 }

@@ -30,6 +30,12 @@ pub(crate) struct HmacVerifier {
 
 impl HmacVerifier {
     pub(super) fn build(scheme: &HmacScheme, setup: &Setup<'_>) -> Result<Self, BuildError> {
+        if let Some(fault) = scheme.fault() {
+            return Err(BuildError::SchemeIncomplete {
+                provider: setup.provider.into(),
+                fault,
+            });
+        }
         let keys = setup.secrets.iter().enumerate().map(|(index, secret)| {
             let key = match scheme.key {
                 KeyForm::Raw => Cow::Borrowed(&secret[..]),

@@ -183,4 +183,22 @@ impl HmacScheme {
     pub(super) fn signs_url(&self) -> bool {
         self.base.contains(&BasePart::Url)
     }
+
+    /// Returns what is read without being signed, or signed without being read.
+    pub(super) fn fault(&self) -> Option<&'static str> {
+        let signs = |part| self.base.contains(&part);
+        let in_fields = matches!(self.form, SignatureForm::Fields(_));
+        let timed = self.timestamp != Timestamp::None;
+        match (signs(BasePart::Timestamp), signs(BasePart::Id)) {
+            _ if !signs(BasePart::Body) => Some("the body is not signed"),
+            (false, _) if timed => Some("the timestamp is not signed"),
+            (true, _) if !timed => Some("there is no timestamp to sign"),
+            (_, false) if self.id_header.is_some() => Some("the id header is not signed"),
+            (_, true) if self.id_header.is_none() => Some("there is no id header to sign"),
+            _ if matches!(self.timestamp, Timestamp::Field(..)) && !in_fields => {
+                Some("a timestamp field needs signature fields")
+            }
+            _ => None,
+        }
+    }
 }

@@ -69,6 +69,14 @@ impl Scheme {
         !matches!(self, Self::Unsigned | Self::External)
     }
 
+    /// Tells whether every way to sign covers a header with the id.
+    pub(crate) fn signs_id_header(&self) -> bool {
+        match self {
+            Self::Hmac(schemes) => schemes.iter().all(|scheme| scheme.id_header.is_some()),
+            _ => false,
+        }
+    }
+
     /// Tells whether the URL is part of what is signed.
     pub(crate) fn needs_url(&self) -> bool {
         match self {

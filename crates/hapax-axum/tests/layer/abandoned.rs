@@ -82,7 +82,9 @@ async fn nothing_is_claimed_when_the_sender_leaves_while_sending() {
     let _ = request.await;
     settle().await;
     assert!(rig.store.set().is_empty());
-    assert_eq!(rig.counters(), hapax_axum::Counters::default());
+    let counters = rig.counters();
+    assert_eq!(counters.rejected.get(Reason::BodyBroken), 1);
+    assert_eq!((counters.rejected.total(), counters.first), (1, 0));
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 mod rig;
 
 mod abandoned;
+mod attacks;
 mod batches;
 mod builds;
 mod drain;

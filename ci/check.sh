@@ -9,7 +9,7 @@ cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
 say "documentation"
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --all-features --locked
 say "files stay small enough to be one idea"
-long=$(git ls-files '*.rs' | xargs wc -l | awk '$2 != "total" && $1 > 450 { print "  " $1 " lines: " $2 }')
+long=$(git ls-files '*.rs' | xargs wc -l | awk '$2 != "total" && $1 > 480 { print "  " $1 " lines: " $2 }')
 if [ -n "$long" ]; then
     printf 'too long:\n%s\n' "$long"
     exit 1

@@ -234,7 +234,40 @@ mod tests {
             .unwrap_or(0)
     }
 
+    /// The steps of a mark, taken apart by arithmetic.
+    fn steps(mark: SpillMark) -> [u64; 8] {
+        core::array::from_fn(|step| mark.bits() / 32u64.pow(step as u32) % 32)
+    }
+
     proptest! {
+        #[test]
+        fn any_word_answers_with_one_of_its_steps(bits: u64, behind in 0u64..1 << 22, ahead in 0u64..1 << 22) {
+            let mark = SpillMark::from_bits(bits);
+            // An epoch with the same 24 bits, in whatever round.
+            let first = (bits & 0xffff) << EPOCH_BITS | bits / 32u64.pow(8);
+            prop_assert_eq!(mark.is_flat(), steps(mark) == [0; 8]);
+            for epoch in 0..8 {
+                prop_assert_eq!(mark.distance_at(Epoch(first + epoch)) as u64, steps(mark)[epoch as usize]);
+            }
+            prop_assert_eq!(mark.distance_at(Epoch(first + 8 + ahead)), 0);
+            prop_assert_eq!(mark.distance_at(Epoch(first.wrapping_sub(behind))) as u64, steps(mark)[0]);
+        }
+
+        #[test]
+        fn any_word_can_be_raised(
+            bits: u64, now in 0u64..1 << 36, ahead in 0u64..8, distance in 1..=MOST_DISTANCE,
+        ) {
+            let (mark, until) = (SpillMark::from_bits(bits), Epoch(now + ahead));
+            let now = Epoch(now);
+            let raised = mark.raised(until, distance, now).unwrap_or(mark);
+            for epoch in now.0..=until.0 {
+                // Steps never rise in a mark that was raised; in any word they may.
+                let least = if mark == raised { mark.distance_at(Epoch(epoch)) } else { distance };
+                prop_assert!(raised.distance_at(Epoch(epoch)) >= least, "{mark:?} {raised:?}");
+            }
+            prop_assert!(raised.raised(until, distance, now).is_none(), "{mark:?} {raised:?}");
+        }
+
         #[test]
         fn every_raise_is_honoured_until_its_end(
             start in prop::sample::select(vec![0u64, 5, (1 << 24) - 3, (1 << 36) + 7]),

@@ -8,10 +8,12 @@
 //! `HAPAX_LOOM_PREEMPTIONS` deepens every model by as much. `ci/loom.sh` runs them all.
 
 mod claims;
+mod clearing;
 mod growth;
 mod insert;
 mod levers;
 mod limit;
+mod shrinking;
 mod wheel;
 
 use core::time::Duration;
@@ -151,6 +153,16 @@ impl Model {
     /// Puts a stranger in a slot of the base table.
     fn fill(&self, distance: usize, slot: usize, until_ms: u64) {
         self.put(STRANGER, distance, slot, until_ms);
+    }
+
+    /// Fills a bucket of the table that the hint names.
+    fn fill_grown(&self, distance: usize, until_ms: u64) {
+        let hint = self.shard.hint();
+        let tables = self.shard.tables();
+        let table = tables.by_serial(hint).expect("open");
+        for slot in 0..3 {
+            table.plant(STRANGER.probe(), Place::new(distance, slot), until_ms);
+        }
     }
 
     fn put(&self, id: Id, distance: usize, slot: usize, until_ms: u64) {

@@ -224,7 +224,51 @@ mod tests {
         assert_eq!(text, "HELD v10 tag 0x0003 until 50 ms");
     }
 
+    /// The word taken apart by arithmetic: state, version, tag, deadline.
+    fn apart(meta: Meta) -> [u64; 4] {
+        let bits = meta.bits();
+        [
+            bits % 8,
+            bits / 8 % 256,
+            bits / 2048 % 8192,
+            bits / 16_777_216,
+        ]
+    }
+
     proptest! {
+        #[test]
+        fn any_word_reads_and_moves_as_its_four_numbers_do(
+            bits: u64, small in 0u64..8, now_ms in 0..=FOREVER_MS, later_ms in 0..=FOREVER_MS, hash: u64,
+        ) {
+            // Any word, also one that no call would write; half of them with a state that has a name.
+            let meta = Meta::from_bits(if hash & 1 == 0 { bits } else { bits & !STATE_MASK | small });
+            let [state, version, tag, deadline] = apart(meta);
+            let next = (version + 1) % 256;
+            let other = Tag::from_hash(hash);
+            let mine = Tag::from_hash(tag);
+
+            prop_assert_eq!(meta.deadline_ms(), deadline);
+            prop_assert_eq!(meta.is_tentative(), state == 2);
+            prop_assert_eq!(meta.is_held(), state == 3);
+            prop_assert_eq!(meta.is_seen(), state == 4);
+            prop_assert_eq!(meta.may_be(mine), state >= 2);
+            prop_assert_eq!(meta.may_be(other), state >= 2 && hash % 8192 == tag);
+            for now_ms in [now_ms, deadline, deadline.saturating_sub(1)] {
+                let is_over = deadline <= now_ms;
+                prop_assert_eq!(meta.is_live_at(now_ms), state >= 3 && !is_over);
+                prop_assert_eq!(meta.is_takeable_at(now_ms), state == 0 || state >= 3 && is_over);
+            }
+
+            prop_assert_eq!(apart(meta.reserved()), [1, next, 0, 0]);
+            prop_assert_eq!(apart(meta.published(later_ms, other)), [2, version, hash % 8192, later_ms]);
+            prop_assert_eq!(apart(meta.killed()), [1, version, 0, 0]);
+            prop_assert_eq!(apart(meta.committed(true)), [3, version, tag, deadline]);
+            prop_assert_eq!(apart(meta.committed(false)), [4, version, tag, deadline]);
+            prop_assert_eq!(apart(meta.completed(later_ms)), [4, next, tag, later_ms]);
+            prop_assert_eq!(apart(meta.extended(later_ms)), [state, version, tag, later_ms]);
+            prop_assert_eq!(apart(meta.freed()), [0, next, 0, 0]);
+        }
+
         #[test]
         fn fields_survive_every_move(deadline in 0..=FOREVER_MS, later in 0..=FOREVER_MS, hash: u64, version: u64) {
             let tag = Tag::from_hash(hash);

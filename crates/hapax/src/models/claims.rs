@@ -1,4 +1,7 @@
 //! Can a holder and his successor both have an id?
+//!
+//! Two or three threads with the one that moves the clock, two or three preemptions; four threads
+//! and two preemptions where a stranger starts a mark afresh. About 10 s, and that one 15 s to 60 s.
 
 use super::*;
 

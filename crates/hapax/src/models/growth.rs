@@ -1,9 +1,12 @@
 //! Can a table that comes or goes make one id first twice, or lose it?
+//!
+//! Two threads with two or three preemptions, three with one or two. About 40 s in all; the longest,
+//! an old table whose slot is freed under two inserters, 12 s.
 
 use super::*;
 
 /// A base of one bucket with slot 0 taken until `until_ms`, and room to grow to two more sizes.
-fn full_base(until_ms: u64) -> Arc<Model> {
+pub(super) fn full_base(until_ms: u64) -> Arc<Model> {
     let model = Model::new(plan(1, 4));
     model.fill(0, 0, until_ms);
     for slot in 1..3 {

@@ -1,4 +1,6 @@
 //! Does a full set still give each id one winner, and push out only whom it says?
+//!
+//! Two or three threads, two or three preemptions. About 2 s in all.
 
 use super::*;
 
@@ -30,6 +32,18 @@ fn two_newcomers_of_one_id_have_one_winner() {
             gone as u64,
             "somebody went uncounted"
         );
+    });
+}
+
+#[test]
+fn newcomer_does_not_push_out_its_own_id() {
+    explore(2, || {
+        // Everybody else ends later, so an entry of the id itself would be the first to go.
+        let model = evicting([100, 101, 102]);
+        let other = spawn(&model, |model| model.mark(A));
+        let answers = [model.mark(A), join(other)];
+        assert_eq!(firsts(&answers), 1, "{answers:?}");
+        model.check_when_quiet();
     });
 }
 

@@ -1,4 +1,6 @@
 //! Do the books stay exact when a counter changes hands under a booker?
+//!
+//! Two or three threads, three preemptions. Less than 1 s in all.
 
 use super::*;
 use crate::wheel::{Books, Wheel};

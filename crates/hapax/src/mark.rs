@@ -244,7 +244,7 @@ mod tests {
         fn any_word_answers_with_one_of_its_steps(bits: u64, behind in 0u64..1 << 22, ahead in 0u64..1 << 22) {
             let mark = SpillMark::from_bits(bits);
             // An epoch with the same 24 bits, in whatever round.
-            let first = (bits & 0xffff) << EPOCH_BITS | bits / 32u64.pow(8);
+            let first = ((bits & 0xffff) << EPOCH_BITS) | (bits / 32u64.pow(8));
             prop_assert_eq!(mark.is_flat(), steps(mark) == [0; 8]);
             for epoch in 0..8 {
                 prop_assert_eq!(mark.distance_at(Epoch(first + epoch)) as u64, steps(mark)[epoch as usize]);

@@ -2,23 +2,33 @@
 //!
 //! Nothing is locked and nothing is ever moved. An inserter
 //!
-//! 1. reads the clock, then the tables and their marks, and **scans** every slot the id can be
-//!    in; a live entry of it is the answer;
-//! 2. **raises the marks** that cover the slot it is going to use;
+//! 1. reads the clock, then the hint, the tables and their marks, and **scans** every slot the id
+//!    can be in, with a sequentially consistent **fence** before the tables that the hint does not
+//!    name; a live entry of the id is the answer;
+//! 2. **raises the marks** that cover the slot it is going to use, in the table the hint names;
 //! 3. **reserves** that slot, writes the fingerprint, and **publishes** it as undecided;
-//! 4. passes a sequentially consistent **fence** and **rescans** everything that is marked *now*:
-//!    a live entry of the id wins; of two undecided ones the lower position wins, and the winner
-//!    kills the loser; an ended entry is freed, so that a late holder cannot bring it back;
+//! 4. passes a **fence**, starts again if the hint has moved, and **rescans** everything in this
+//!    table that is marked *now*: a live entry of the id wins; of two undecided ones the lower
+//!    place wins, and the winner kills the loser;
 //! 5. **commits** by compare-exchange. That instant is when the insert takes effect.
 //!
-//! **Why one winner.** Two inserters of one id both publish before they rescan, with a fence
-//! between. The fences have an order, so the one whose fence is later sees what the other has
-//! published. Whoever sees the other undecided either yields to it or kills it, by position, and
-//! positions are ordered, so not both go on. Whoever sees the other decided reports a duplicate.
-//! And a rescan misses nothing: every mark that covers an entry was raised before the entry was
-//! published, hence before its inserter's fence; a new list of tables was named in `newest` before
-//! anything was published in its tables. *Raise the mark, publish, fence, rescan everything
-//! marked*: insert, spill, growth and shrinking all rest on this one sentence.
+//! **Why one winner.** *In one table*, two inserters of one id both publish before they rescan,
+//! with a fence between. The fences have an order, so the one whose fence is later sees what the
+//! other has published. Whoever sees the other undecided either yields to it or kills it, by
+//! place, and places are ordered, so not both go on. Whoever sees the other decided reports a
+//! duplicate. And a rescan misses nothing: every mark that covers an entry was raised before the
+//! entry was published, hence before its inserter's fence.
+//!
+//! *In two tables*, the two have read different hints, one earlier in the order of its moves. The
+//! earlier goes on only if it still finds its hint after its second fence. So that fence comes
+//! before the first fence of the later, which has read a hint from after the move; and so the
+//! later, when it scans the other tables, sees what the earlier has published there. It reports a
+//! duplicate, or kills what is undecided and starts again. (If the later sees only one table, the
+//! other was closed before: what was in it is over.)
+//!
+//! An ended entry of the id is freed by whoever comes by, so that a late holder cannot bring it
+//! back. *Raise the mark, publish, fence, look at everything marked*: insert, spill, growth and
+//! shrinking all rest on this one sentence.
 //!
 //! **Why it ends.** No step waits for another thread. A slot that a descheduled thread has
 //! reserved is merely not free; what it has published can be killed. Inserts of different ids are
@@ -30,6 +40,7 @@ use crate::{
     clock::Clock,
     counters::{Counters, Event},
     hash::Probe,
+    hint::Hint,
     list::Tables,
     place::{Found, Place},
     shard::{Grown, Shard},
@@ -169,7 +180,9 @@ impl<C: Clock, G: Goal> Insert<'_, C, G> {
             }
             let hint = self.shard.hint();
             let tables = self.shard.tables();
-            let current = self.shard.current(&tables, hint);
+            let Some(current) = self.shard.current(&tables, hint) else {
+                continue;
+            };
             let scanned = if tables.grown().is_empty() {
                 // The usual case, written out so that it can be compiled into the caller.
                 self.scan_current(current, now_ms)
@@ -185,13 +198,13 @@ impl<C: Clock, G: Goal> Insert<'_, C, G> {
                     continue;
                 }
                 Scan::Room(found) => found,
-                Scan::NoRoom => match self.make_room(&tables, current) {
+                Scan::NoRoom => match self.make_room(&tables, hint, current) {
                     Room::StartAgain => continue,
                     Room::Taken(victim) => victim,
                     Room::None => return Answer::Full,
                 },
             };
-            match self.attempt(&tables, current, now_ms, target) {
+            match self.attempt(hint, current, now_ms, target) {
                 Attempt::Decided(answer) => return answer,
                 Attempt::Yield => backoff.pause(),
                 Attempt::StartAgain => {}
@@ -212,21 +225,26 @@ impl<C: Clock, G: Goal> Insert<'_, C, G> {
 
     /// Step 1 where there are several: looks through every table that is alive, the current one
     /// and then the newest first, where most ids are; for room only in the current one, or old
-    /// tables and far places would never drain.
+    /// tables and far places would never drain. What is over in the others is freed now; nobody
+    /// will look there again.
     #[inline(never)]
     fn scan_all<'t>(&self, tables: &'t Tables<'_>, current: &'t Table, now_ms: u64) -> Scan<'t> {
         let in_current = self.scan_current(current, now_ms);
         if matches!(in_current, Scan::Live(_) | Scan::Undecided(..)) {
             return in_current;
         }
+        // SeqCst: pairs with the fence after `publish` of whoever uses another table: either he
+        // finds the hint moved, or we see here what he has published. And with those of `complete`
+        // and `extend`: either we see the marks they raised, or they read no earlier time than we.
+        fence(Ordering::SeqCst);
         for table in tables.newest_first() {
             if table.serial() == current.serial() || !table.is_alive_at(now_ms) {
                 continue;
             }
-            match table.look(self.probe, now_ms) {
-                Look::Live(found) => return Scan::Live(found.meta),
-                Look::Undecided(found) => return Scan::Undecided(table, found),
-                Look::Absent => {}
+            match table.judge_copies(self.probe, now_ms, None) {
+                Verdict::Alone => {}
+                Verdict::Live(meta) => return Scan::Live(meta),
+                Verdict::Yield(found) => return Scan::Undecided(table, found),
             }
         }
         in_current
@@ -235,9 +253,9 @@ impl<C: Clock, G: Goal> Insert<'_, C, G> {
     /// Grows, or finds whom to push out. What it pushes out it has read after the clock, and will
     /// take by compare-exchange, so a scan that is out of date costs nobody his place.
     #[cold]
-    fn make_room(&self, tables: &Tables<'_>, current: &Table) -> Room {
+    fn make_room(&self, tables: &Tables<'_>, hint: Hint, current: &Table) -> Room {
         let now_ms = self.time.now_ms();
-        if self.shard.grow(tables, current, now_ms) == Grown::Moved {
+        if self.shard.grow(tables, hint, current, now_ms) == Grown::Moved {
             return Room::StartAgain;
         }
         current.earliest_done(self.probe, now_ms, self.shard.plan().forget_oldest)
@@ -248,7 +266,7 @@ impl<C: Clock, G: Goal> Insert<'_, C, G> {
     #[inline(never)]
     fn attempt(
         &self,
-        tables: &Tables<'_>,
+        hint: Hint,
         current: &Table,
         now_ms: u64,
         target: Found,
@@ -295,19 +313,19 @@ impl<C: Clock, G: Goal> Insert<'_, C, G> {
         }
         slot.publish(probe, ends_ms);
 
-        // 4. Fence, rescan. SeqCst: pairs with the same fence of every rival, and with those of
-        // `complete` and `extend`: of any two, one sees what the other did before.
+        // 4. Fence, rescan. SeqCst: pairs with the same fence of every rival in this table, with
+        // the one in `scan_all` of every rival in another, and with those of `complete` and
+        // `extend`: of any two, one sees what the other did before.
         fence(Ordering::SeqCst);
-        let verdict = if shard.is_current(tables) {
-            self.rescan(tables, current, now_ms, target.place)
-        } else {
-            self.rescan(&shard.tables(), current, now_ms, target.place)
-        };
+        if !shard.is_still(hint) {
+            return Attempt::StartAgain;
+        }
+        let verdict = current.judge_copies(probe, now_ms, Some(target.place));
         sync::step(Step::Rescanned);
         match verdict {
             Verdict::Alone => {}
             Verdict::Live(meta) => return Attempt::Decided(known(meta, now_ms)),
-            Verdict::Yield => return Attempt::Yield,
+            Verdict::Yield(_) => return Attempt::Yield,
         }
 
         // 5. Commit. Booked before, so that whoever ends the entry finds it in the books.
@@ -325,21 +343,6 @@ impl<C: Clock, G: Goal> Insert<'_, C, G> {
             meta,
         };
         Attempt::Decided(Answer::First(self.goal.first(entry)))
-    }
-
-    /// Step 4, over the tables as they are after the fence, and our own whatever its mark says.
-    #[inline]
-    fn rescan(&self, tables: &Tables<'_>, current: &Table, now_ms: u64, own: Place) -> Verdict {
-        let others = tables
-            .iter()
-            .filter(|table| table.serial() != current.serial());
-        for table in others.filter(|table| table.is_alive_at(now_ms)) {
-            match table.rescan(self.probe, now_ms, current.serial(), own) {
-                Verdict::Alone => {}
-                other => return other,
-            }
-        }
-        current.rescan(self.probe, now_ms, current.serial(), own)
     }
 }
 

@@ -73,6 +73,7 @@ mod counters;
 mod engine;
 mod gauges;
 mod hash;
+mod hint;
 mod insert;
 mod list;
 mod mark;

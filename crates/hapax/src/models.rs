@@ -159,7 +159,7 @@ impl Model {
     fn fill_grown(&self, distance: usize, until_ms: u64) {
         let hint = self.shard.hint();
         let tables = self.shard.tables();
-        let table = tables.by_serial(hint).expect("open");
+        let table = tables.by_serial(hint.serial()).expect("open");
         for slot in 0..3 {
             table.plant(STRANGER.probe(), Place::new(distance, slot), until_ms);
         }

@@ -117,7 +117,7 @@ fn raise_and_judge<C: Clock>(
         table.raise_spill(token.home, token.place.distance(), until_ms, now_ms);
     }
     sync::step(Step::Raised);
-    // SeqCst: pairs with the fence of every insert between publish and rescan.
+    // SeqCst: pairs with both fences of every insert, after which it looks for copies.
     fence(Ordering::SeqCst);
     let now_ms = time.now_ms();
     // SeqCst: the reading must not be taken for one after what follows.

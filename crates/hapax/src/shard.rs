@@ -17,15 +17,19 @@
 //!
 //! * The list is replaced only by compare-exchange from the list that was read, so no table is
 //!   lost, with its ids, to a list made from an older one.
-//! * `newest` names a list at least as new as any whose tables somebody has used. Whoever loads a
-//!   list raises `newest` to it before using it. So an inserter that finds `newest` unchanged
-//!   after its fence has missed nobody: see [`insert`](crate::insert).
+//! * `newest` names a list at least as new as any that somebody has used: whoever loads a list raises
+//!   `newest` to it before using it, and so before the hint can move to a table of it. Whoever
+//!   reads the hint and then `newest` therefore finds every table that the hint has named so far,
+//!   unless it is closed.
+//! * Ids are committed only in the table that the hint names, and only if the hint has not moved
+//!   since before they were looked for in the others: see [`insert`](crate::insert).
 
 use std::sync::Arc;
 
 use crate::{
     bucket::{Buckets, SLOTS},
     hash::Probe,
+    hint::{Hint, LAST_SERIAL},
     list::{List, ListName, Tables},
     mark::{Epochs, MOST_DISTANCE},
     sync::{self, AtomicU64, Ordering, Published, Step},
@@ -111,7 +115,7 @@ pub(crate) struct Shard {
     grown: Published<List>,
     /// The newest list that anybody has used.
     newest: AtomicU64,
-    /// The serial of the table that takes new ids.
+    /// The table that takes new ids: a [`Hint`].
     hint: AtomicU64,
     /// When somebody should tidy up next.
     pub(crate) tidy_at_ms: AtomicU64,
@@ -134,7 +138,7 @@ impl Shard {
             base: plan.table(0, 0, 0)?,
             grown: Published::nothing(),
             newest: AtomicU64::new(ListName::NONE.bits()),
-            hint: AtomicU64::new(0),
+            hint: AtomicU64::new(Hint::BASE.bits()),
             tidy_at_ms: AtomicU64::new(0),
             wheel: Wheel::for_spans(plan.span_ms, plan.lease_span_ms),
             plan,
@@ -153,12 +157,12 @@ impl Shard {
     /// Touches an id's home in the table where it would go; see [`Table::touch`].
     #[inline]
     pub(crate) fn touch(&self, probe: Probe) -> u64 {
-        let hint = self.hint();
-        if hint == self.base.serial() {
+        let serial = self.hint().serial();
+        if serial == self.base.serial() {
             return self.base.touch(probe);
         }
         self.tables()
-            .by_serial(hint)
+            .by_serial(serial)
             .map_or(0, |table| table.touch(probe))
     }
 
@@ -192,8 +196,8 @@ impl Shard {
         }
     }
 
-    /// Notes that a list is about to be used. Takes effect before anything is published in one of
-    /// its tables, which is what `is_current` relies on.
+    /// Notes that a list is about to be used. Takes effect before the hint can move to one of its
+    /// tables, so whoever reads the hint there, or a later one, finds this list or a later one.
     #[inline]
     fn use_list(&self, name: ListName) {
         // Relaxed: if it is newer already, its raiser has done what we would do.
@@ -203,48 +207,54 @@ impl Shard {
         }
     }
 
-    /// Whether no list newer than the one in `tables` has been used. Call after the fence.
+    /// The table that takes new ids. Read it before the list.
     #[inline]
-    pub(crate) fn is_current(&self, tables: &Tables<'_>) -> bool {
-        // Relaxed: ordered by the caller's fence against the fence of whoever has used a newer
-        // list: he raised `newest` before he published, so either we see that, or his rescan
-        // sees our entry. Where we see it, `tables` is called again and acquires.
-        self.newest.load(Ordering::Relaxed) == tables.name.bits()
+    pub(crate) fn hint(&self) -> Hint {
+        // Acquire: pairs with the Release of every `move_hint` so far: `tables`, called next, then
+        // finds each table that the hint has ever named, unless it is closed already.
+        Hint::from_bits(self.hint.load(Ordering::Acquire))
     }
 
-    /// The table that takes new ids, as far as this caller knows; loads the list with it.
+    /// Whether the hint has not moved since `hint` was read. Call after the fence.
     #[inline]
-    pub(crate) fn hint(&self) -> u64 {
-        // Acquire: pairs with the Release in `move_hint`: `tables`, called next, then finds a list
-        // that has the table, unless it is closed already.
-        self.hint.load(Ordering::Acquire)
+    pub(crate) fn is_still(&self, hint: Hint) -> bool {
+        // Relaxed: ordered by the caller's fence against the one in `scan_all` of whoever has read
+        // a later hint: either we see that it has moved, or he sees our entry.
+        self.hint.load(Ordering::Relaxed) == hint.bits()
     }
 
-    /// The table that `hint` names, or the largest open one if that was closed.
+    /// The table that `hint` names; `None` if that was closed, and then the hint has moved.
     #[inline]
-    pub(crate) fn current<'t>(&self, tables: &'t Tables<'_>, hint: u64) -> &'t Table {
-        if hint == tables.base.serial() {
-            return tables.base;
+    pub(crate) fn current<'t>(&self, tables: &'t Tables<'_>, hint: Hint) -> Option<&'t Table> {
+        if hint.serial() == tables.base.serial() {
+            return Some(tables.base);
         }
-        match tables.by_serial(hint) {
-            Some(table) if !table.is_closed() => table,
-            _ => self.leave_closed(tables, hint),
+        match tables.by_serial(hint.serial()) {
+            Some(table) if !table.is_closed() => Some(table),
+            _ => {
+                self.leave_closed(tables, hint);
+                None
+            }
         }
     }
 
+    /// Moves the hint on to the largest table that is open.
     #[cold]
-    fn leave_closed<'t>(&self, tables: &'t Tables<'_>, hint: u64) -> &'t Table {
+    fn leave_closed(&self, tables: &Tables<'_>, hint: Hint) {
         let next = tables.open().max_by_key(|table| table.class());
-        let next = next.map_or(tables.base, |table| &**table);
-        self.move_hint(hint, next.serial());
-        next
+        self.move_hint(
+            hint,
+            next.map_or(tables.base.serial(), |table| table.serial()),
+        );
     }
 
-    fn move_hint(&self, from: u64, to: u64) -> bool {
-        // Release: pairs with the Acquire in `hint`. Relaxed on failure: somebody else has moved
-        // it, and that is as good. Serials are never used twice, so no move is undone unseen.
+    fn move_hint(&self, from: Hint, to: u64) -> bool {
+        let to = from.moved_to(to);
+        // Release: pairs with the Acquire in `hint`; a read-modify-write, so that whoever acquires
+        // a later move acquires this one too. Relaxed on failure: somebody else has moved it, and
+        // that is as good.
         self.hint
-            .compare_exchange(from, to, Ordering::Release, Ordering::Relaxed)
+            .compare_exchange(from.bits(), to.bits(), Ordering::Release, Ordering::Relaxed)
             .is_ok()
     }
 
@@ -253,18 +263,24 @@ impl Shard {
     /// Makes room when `current` has none within reach. Never waits: whoever loses a race here
     /// starts again with what the winner has published.
     #[cold]
-    pub(crate) fn grow(&self, tables: &Tables<'_>, current: &Table, now_ms: u64) -> Grown {
+    pub(crate) fn grow(
+        &self,
+        tables: &Tables<'_>,
+        hint: Hint,
+        current: &Table,
+        now_ms: u64,
+    ) -> Grown {
         if current.class() >= self.plan.top_class() {
             return Grown::AtLimit;
         }
-        self.point_at_class(tables, current.serial(), current.class() + 1, now_ms)
+        self.point_at_class(tables, hint, current.class() + 1, now_ms)
     }
 
     /// Moves the hint to an open table of `class`, publishing a fresh one if none is listed.
     pub(crate) fn point_at_class(
         &self,
         tables: &Tables<'_>,
-        from: u64,
+        from: Hint,
         class: u32,
         now_ms: u64,
     ) -> Grown {
@@ -277,6 +293,9 @@ impl Shard {
             return Grown::Moved;
         }
         let serial = tables.name.serial() + 1;
+        if serial > LAST_SERIAL {
+            return Grown::AtLimit;
+        }
         // Marked for one retention, so that a newborn is not taken for a drained one.
         let until_ms = deadline_ms(now_ms, self.plan.span_ms);
         let Some(table) = self.plan.table(serial, class, until_ms) else {
@@ -351,10 +370,12 @@ impl Shard {
         if tables.grown().is_empty() {
             return false;
         }
-        let current = self.current(&tables, hint);
+        let Some(current) = self.current(&tables, hint) else {
+            return true;
+        };
         let fitting = self.fitting_class(now_ms);
         if fitting < current.class() {
-            return self.point_at_class(&tables, current.serial(), fitting, now_ms) == Grown::Moved;
+            return self.point_at_class(&tables, hint, fitting, now_ms) == Grown::Moved;
         }
         let keep = current.serial();
         let mut spent = tables

@@ -50,15 +50,15 @@ pub(crate) enum Look {
     Absent,
 }
 
-/// What a rescan says of an id that the caller has published himself.
+/// What is to be done about the other copies of an id.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Verdict {
     /// Nobody else has it.
     Alone,
     /// Somebody has it already.
     Live(Meta),
-    /// Another inserter stands before us, and has the better right.
-    Yield,
+    /// Another inserter stands here, and has the better right.
+    Yield(Found),
 }
 
 /// What a full table has for a newcomer.
@@ -231,16 +231,10 @@ impl Table {
     /// The live entry of an id. What is undecided has not taken effect, so it is passed over.
     #[inline]
     pub(crate) fn find(&self, probe: Probe, now_ms: u64) -> Option<Found> {
-        match self.scan::<false, false>(probe, now_ms, &mut None) {
+        match self.scan::<false>(probe, now_ms, &mut None) {
             Look::Live(found) => Some(found),
             Look::Undecided(_) | Look::Absent => None,
         }
-    }
-
-    /// Looks an id up in its run.
-    #[inline]
-    pub(crate) fn look(&self, probe: Probe, now_ms: u64) -> Look {
-        self.scan::<true, false>(probe, now_ms, &mut None)
     }
 
     /// Looks an id up in its run and, if it is absent, for the nearest slot that can be taken.
@@ -251,11 +245,11 @@ impl Table {
         now_ms: u64,
         nearest: &mut Option<Found>,
     ) -> Look {
-        self.scan::<true, true>(probe, now_ms, nearest)
+        self.scan::<true>(probe, now_ms, nearest)
     }
 
     #[inline]
-    fn scan<const RIVALS: bool, const ROOM: bool>(
+    fn scan<const INSERT: bool>(
         &self,
         probe: Probe,
         now_ms: u64,
@@ -272,18 +266,18 @@ impl Table {
                     place: Place::new(distance, slot),
                     meta,
                 };
-                if RIVALS && mine && meta.is_tentative() {
+                if INSERT && mine && meta.is_tentative() {
                     return Look::Undecided(found);
                 }
                 if mine && meta.is_live_at(now_ms) {
                     return Look::Live(found);
                 }
-                if ROOM && nearest.is_none() && meta.is_takeable_at(now_ms) {
+                if INSERT && nearest.is_none() && meta.is_takeable_at(now_ms) {
                     *nearest = Some(found);
                 }
             }
             distance += 1;
-            let enough = distance > spilled && (!ROOM || nearest.is_some());
+            let enough = distance > spilled && (!INSERT || nearest.is_some());
             if enough || distance > self.reach {
                 return Look::Absent;
             }
@@ -350,15 +344,15 @@ impl Table {
             .then(|| Reservation::new(meta, bucket.fingerprint(target.place.slot()), mine))
     }
 
-    // ---- step 4: rescan ---------------------------------------------------------------------
+    // ---- steps 1 and 4: other copies ----------------------------------------------------------
 
-    /// Looks for the same id elsewhere, after ours was published at `own` in the table `own_table`.
-    /// Positions are ordered by table, distance and slot; the lower has the better right.
+    /// Settles with every copy of an id but our `own`, if that stands published here. What is over
+    /// is freed, so that no late `complete` brings it back. Of two that are undecided the one at
+    /// the lower place has the better right; whoever has published nothing here has none.
     #[inline]
-    pub(crate) fn rescan(&self, probe: Probe, now_ms: u64, own_table: u64, own: Place) -> Verdict {
+    pub(crate) fn judge_copies(&self, probe: Probe, now_ms: u64, own: Option<Place>) -> Verdict {
         let home = self.home(probe);
-        let is_own_table = self.serial == own_table;
-        let least = if is_own_table { own.distance() } else { 0 };
+        let least = own.map_or(0, Place::distance);
         let mut bucket = self.buckets.get(home);
         let spilled = self.spilled(bucket, now_ms).max(least);
         for distance in 0..=spilled {
@@ -367,13 +361,14 @@ impl Table {
             }
             for slot in 0..SLOTS {
                 let place = Place::new(distance, slot);
-                if is_own_table && place == own {
+                if own == Some(place) {
                     continue;
                 }
                 let (copy, mine) = read(bucket, slot, probe);
                 if mine {
-                    let we_come_first = (own_table, own) < (self.serial, place);
-                    let verdict = judge(bucket, slot, copy, probe, now_ms, we_come_first);
+                    let we_come_first = own.is_some_and(|own| own < place);
+                    let copy = Found { place, meta: copy };
+                    let verdict = judge(bucket, copy, probe, now_ms, we_come_first);
                     if !matches!(verdict, Verdict::Alone) {
                         return verdict;
                     }
@@ -388,27 +383,27 @@ impl Table {
 #[cold]
 fn judge(
     bucket: Bucket<'_>,
-    slot: usize,
-    mut copy: Meta,
+    mut copy: Found,
     probe: Probe,
     now_ms: u64,
     we_come_first: bool,
 ) -> Verdict {
+    let slot = copy.place.slot();
     loop {
-        if copy.is_live_at(now_ms) {
-            return Verdict::Live(copy);
+        if copy.meta.is_live_at(now_ms) {
+            return Verdict::Live(copy.meta);
         }
-        let after = if !copy.is_tentative() {
+        let after = if !copy.meta.is_tentative() {
             // Ended: free it, so that a late `complete` cannot bring it back.
-            copy.freed()
+            copy.meta.freed()
         } else if we_come_first {
-            copy.killed()
+            copy.meta.killed()
         } else {
-            return Verdict::Yield;
+            return Verdict::Yield(copy);
         };
         // Relaxed: whoever owns the word learns of it by his own compare-exchange.
         let changed = bucket.meta(slot).compare_exchange(
-            copy.bits(),
+            copy.meta.bits(),
             after.bits(),
             Ordering::Relaxed,
             Ordering::Relaxed,
@@ -421,7 +416,7 @@ fn judge(
         if !mine {
             return Verdict::Alone;
         }
-        copy = again;
+        copy.meta = again;
     }
 }
 

@@ -50,7 +50,7 @@ fn full_base_against_a_stale_view_has_one_winner() {
 fn slot_freed_in_the_old_table_does_not_make_two_winners() {
     explore(1, || {
         // X loads the list; Y finds the base full, publishes the next table and is first there; a
-        // slot of the base is freed; X takes it, and must not rescan its old list only.
+        // slot of the base is freed; X takes it, and must notice that the hint has moved.
         let model = full_base(1000);
         let freer = spawn(&model, |model| model.forget(STRANGER));
         let other = spawn(&model, |model| model.mark(A));
@@ -71,6 +71,25 @@ fn hint_moving_back_during_an_insert_does_not_make_two_winners() {
         let other = spawn(&model, |model| model.mark(A));
         let answers = [model.mark(A), join(other)];
         join(mover);
+        assert_eq!(firsts(&answers), 1, "{answers:?}");
+        model.check_when_quiet();
+    });
+}
+
+#[test]
+fn hint_that_went_there_and_back_has_moved() {
+    explore(2, || {
+        // X has looked for the id and sleeps; the hint goes away, Y is first there, and it comes
+        // back; X must not take it for the hint that it has read.
+        let model = Model::new(plan(1, 2));
+        model.shard.postpone_tidying();
+        let other = spawn(&model, |model| {
+            model.point_at_class(1);
+            let answer = model.mark(A);
+            model.point_at_class(0);
+            answer
+        });
+        let answers = [model.mark(A), join(other)];
         assert_eq!(firsts(&answers), 1, "{answers:?}");
         model.check_when_quiet();
     });

@@ -19,7 +19,7 @@ use crate::{
 };
 use axum::{body::HttpBody, extract::Request, response::Response};
 use bytes::{BufMut, Bytes, BytesMut};
-use hapax_store::{ClaimStore, Key, Outcome};
+use hapax_store::{ClaimStore, Key, Outcome, StoreError};
 use http::{HeaderValue, header::CONTENT_LENGTH};
 use std::{
     collections::HashSet,
@@ -160,7 +160,7 @@ where
         Err(response) => return Ok(response),
     };
     if claims.entries.is_empty() {
-        return Ok(nothing_to_do(&shared, attempt, &claims));
+        return Ok(nothing_to_do(&shared, attempt, count, &claims));
     }
 
     let delivery = shared.delivery(Arc::from(""), attempt, DeliveryOutcome::Batch);
@@ -236,10 +236,16 @@ async fn claim(
         items.push(item);
     }
 
-    let answers = shared
-        .store
-        .claim_many(&keys, shared.rules.leasing.length)
-        .await;
+    let length = shared.rules.leasing.length;
+    let claiming = shared.store.claim_many(&keys, length);
+    let answers = match deliver::in_time(shared, claiming).await {
+        Ok(answers) => answers,
+        // Asked together, late together.
+        Err(late) => keys
+            .iter()
+            .map(|_| Err(StoreError::new(late.kind())))
+            .collect(),
+    };
     let mut answers = answers.into_iter();
     for FoundItem { name, body } in items {
         let (id, guard) = match name {
@@ -287,14 +293,19 @@ async fn claim(
 }
 
 /// Answers a batch without a first item. An empty array is done before it began.
-fn nothing_to_do(shared: &Shared, attempt: Option<u32>, claims: &Claims) -> Response {
+fn nothing_to_do(shared: &Shared, attempt: Option<u32>, count: usize, claims: &Claims) -> Response {
     if claims.in_flight {
         let answer = respond::in_flight(shared, claims.remaining);
         return respond::finish(shared, answer, Ending::InFlight);
     }
     let delivery = shared.delivery(Arc::from(""), attempt, DeliveryOutcome::Duplicate);
     let answer = respond::duplicate(shared, &delivery);
-    respond::finish(shared, answer, Ending::Duplicate)
+    if count > 0 {
+        return respond::finish(shared, answer, Ending::Duplicate);
+    }
+    shared.counting.empty.add(1);
+    observe::ended(shared, "", Ending::Empty);
+    respond::finish(shared, answer, Ending::Empty)
 }
 
 /// Extends all claims of a batch again and again; never ends.

@@ -67,6 +67,7 @@ impl Builder {
             body_limit: self.body_limit,
             body_timeout: self.body_timeout,
             handler_limit: self.handler_limit,
+            store_timeout: self.store_timeout,
             leasing,
             in_flight: self.provider.in_flight,
             store_failure: self.store_failure,
@@ -135,6 +136,7 @@ impl Builder {
             return Err(BuildError::MethodsEmpty);
         }
         duration("the handler limit", self.handler_limit, LEAST, DAY)?;
+        duration("the store timeout", self.store_timeout, LEAST, DAY)?;
         duration("the body timeout", self.body_timeout, LEAST, DAY)?;
         if let Some(tolerance) = self.provider.tolerance {
             duration("the tolerance", tolerance, Duration::ZERO, 7 * DAY)?;

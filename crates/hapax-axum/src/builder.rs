@@ -23,6 +23,10 @@ pub const HANDLER_LIMIT: Duration = Duration::from_secs(60);
 /// Bodies must arrive within this long unless the builder says otherwise: 10 s.
 pub const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Stores and verifiers must answer within this long unless the builder says otherwise:
+/// 5 s.
+pub const STORE_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// Items in a batch over this many are refused unless the builder says otherwise.
 pub const BATCH_LIMIT: usize = 10_000;
 
@@ -66,6 +70,7 @@ pub const BATCH_LIMIT: usize = 10_000;
 ///     .in_flight(InFlight::Unavailable)
 ///     .on_duplicate(|_| StatusCode::OK.into_response())
 ///     .store_failure(StoreFailure::Reject)
+///     .store_timeout(STORE_TIMEOUT)
 ///     .handler_limit(HANDLER_LIMIT)
 ///     .lease(LeasePolicy::default())
 ///     .success(|response| Verdict::by_status(response.status))
@@ -88,6 +93,7 @@ pub struct Builder {
     pub(crate) body_timeout: Duration,
     pub(crate) batch_limit: usize,
     pub(crate) handler_limit: Duration,
+    pub(crate) store_timeout: Duration,
     pub(crate) lease: LeasePolicy,
     pub(crate) scope: Scope,
     pub(crate) missing_id: MissingId,
@@ -115,6 +121,7 @@ impl Builder {
             body_timeout: BODY_TIMEOUT,
             batch_limit: BATCH_LIMIT,
             handler_limit: HANDLER_LIMIT,
+            store_timeout: STORE_TIMEOUT,
             lease: LeasePolicy::default(),
             scope: Scope::default(),
             missing_id: MissingId::default(),
@@ -235,6 +242,20 @@ impl Builder {
         self
     }
 
+    /// Sets how long the store may take to answer a claim, 1 ms to 1 day; default
+    /// [`STORE_TIMEOUT`]. A [`Verify`] has as long.
+    ///
+    /// A store that is late has failed ([`store_failure`](Self::store_failure)); a batch
+    /// asks once for all its items. What it may have claimed meanwhile it releases when
+    /// it can, or the lease ends; until then copies are told *in flight*. A verifier that
+    /// is late is unavailable: 503 with `Retry-After`, whatever the policy, and nothing is
+    /// claimed. Completing and releasing have no limit here: giving up would not undo
+    /// them.
+    pub fn store_timeout(mut self, timeout: Duration) -> Self {
+        self.store_timeout = timeout;
+        self
+    }
+
     /// Sets what happens to the handler when the sender hangs up; default it finishes.
     pub fn hang_up(mut self, policy: HangUp) -> Self {
         self.hang_up = policy;
@@ -251,7 +272,8 @@ impl Builder {
     /// Sets the answer to a duplicate; default 200, empty. Keep it 2xx: on anything
     /// else most senders retry.
     ///
-    /// The function gets the delivery that was done before.
+    /// The function gets the delivery that was done before. If it panics, the answer is
+    /// 500 and the delivery stays done.
     pub fn on_duplicate(
         mut self,
         answer: impl Fn(&Delivery) -> Response + Send + Sync + 'static,
@@ -261,7 +283,8 @@ impl Builder {
     }
 
     /// Sets what counts as success; default 2xx. A [`Verdict`] in the response's
-    /// extensions wins over it.
+    /// extensions wins over it. If the function panics, the answer is 500 and the claim is
+    /// released.
     pub fn success(
         mut self,
         judge: impl Fn(&http::response::Parts) -> Verdict + Send + Sync + 'static,

@@ -31,7 +31,11 @@ pub struct Counters {
     pub lost: u64,
     /// Claims that a handler took over. They count again when they settle.
     pub handed_over: u64,
-    /// Handlers that panicked.
+    /// Batches without an item: answered as a duplicate is, and nothing ran.
+    pub empty: u64,
+    /// Panics from the claim on: of handlers, of the functions that judge an answer or
+    /// answer a duplicate, of a store. Those before it are refusals
+    /// ([`Reason::CheckPanicked`]).
     pub panicked: u64,
     /// Handlers stopped at their limit.
     pub timed_out: u64,
@@ -80,6 +84,7 @@ impl AddAssign<&Self> for Counters {
         self.released += other.released;
         self.lost += other.lost;
         self.handed_over += other.handed_over;
+        self.empty += other.empty;
         self.panicked += other.panicked;
         self.timed_out += other.timed_out;
         self.cancelled += other.cancelled;
@@ -103,6 +108,7 @@ pub(crate) struct Counting {
     pub(crate) released: Count,
     pub(crate) lost: Count,
     pub(crate) handed_over: Count,
+    pub(crate) empty: Count,
     pub(crate) panicked: Count,
     pub(crate) timed_out: Count,
     pub(crate) cancelled: Count,
@@ -127,6 +133,7 @@ impl Counting {
             released: self.released.get(),
             lost: self.lost.get(),
             handed_over: self.handed_over.get(),
+            empty: self.empty.get(),
             panicked: self.panicked.get(),
             timed_out: self.timed_out.get(),
             cancelled: self.cancelled.get(),

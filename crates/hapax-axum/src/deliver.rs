@@ -8,6 +8,7 @@
 
 use crate::{
     Delivery, DeliveryOutcome, Ending, InFlight, Reason, StoreFailure, Verdict,
+    caught::caught,
     extract::Carried,
     guard::{Guard, Slot},
     layer::Shared,
@@ -25,7 +26,6 @@ use hapax_store::{AnyLease, ClaimStore, ErrorKind, Key, Outcome, StoreError};
 use http::{StatusCode, request::Parts};
 use std::{
     future::{Future, poll_fn},
-    panic::{AssertUnwindSafe, catch_unwind},
     pin::pin,
     sync::Arc,
     task::Poll,
@@ -144,7 +144,7 @@ async fn claim(
     const SLOWEST_LOOK: Duration = Duration::from_millis(500);
 
     let length = shared.rules.leasing.length;
-    let outcome = shared.store.claim(key, length).await?;
+    let outcome = in_time(shared, shared.store.claim(key, length)).await??;
     let InFlight::Wait(wait) = shared.rules.in_flight else {
         return Ok(outcome);
     };
@@ -158,9 +158,32 @@ async fn claim(
             break;
         }
         pause = (pause * 2).min(SLOWEST_LOOK);
-        outcome = shared.store.claim(key, length).await?;
+        outcome = in_time(shared, shared.store.claim(key, length)).await??;
     }
     Ok(outcome)
+}
+
+/// Waits for the store's answer to a claim, but not for ever.
+///
+/// A claim that is late is dropped. The store then releases what it may have claimed, or
+/// leaves it to the end of the lease.
+pub(crate) async fn in_time<T>(
+    shared: &Shared,
+    claim: impl Future<Output = T>,
+) -> Result<T, StoreError> {
+    let limit = shared.rules.store_timeout;
+    let mut claim = pin!(claim);
+    // Made at its first poll, so that a store in memory costs no timer.
+    let mut late = pin!(async move { tokio::time::sleep(limit).await });
+    poll_fn(|cx| {
+        if let Poll::Ready(answer) = claim.as_mut().poll(cx) {
+            return Poll::Ready(Ok(answer));
+        }
+        late.as_mut()
+            .poll(cx)
+            .map(|()| Err(StoreError::new(ErrorKind::Timeout)))
+    })
+    .await
 }
 
 /// Returns why a failed claim refuses the request, or `None` to let it through.
@@ -173,7 +196,7 @@ pub(crate) fn refusal(shared: &Shared, error: &StoreError) -> Option<Reason> {
     }
 }
 
-/// Turns a run into an answer and a verdict.
+/// Turns a run into an answer and a verdict. A judge that panics is a handler that does.
 pub(crate) fn judge<ResB, E>(
     shared: &Shared,
     delivery: &Delivery,
@@ -184,37 +207,40 @@ where
     ResB::Error: Into<BoxError>,
 {
     let counting = &shared.counting;
-    let (count, how, status) = match ran {
+    let (count, how, answer) = match ran {
         Ran::Answered(Ok(response)) => {
             let (parts, body) = response.into_parts();
             let verdict = match (parts.extensions.get::<Verdict>(), &shared.rules.success) {
-                (Some(verdict), _) => *verdict,
-                (None, Some(success)) => success(&parts),
-                (None, None) => Verdict::by_status(parts.status),
+                (Some(verdict), _) => Some(*verdict),
+                (None, Some(success)) => caught(|| success(&parts)),
+                (None, None) => Some(Verdict::by_status(parts.status)),
             };
-            let response = Response::from_parts(parts, Body::new(body));
-            return (Ok(response), verdict);
+            if let Some(verdict) = verdict {
+                let response = Response::from_parts(parts, Body::new(body));
+                return (Ok(response), verdict);
+            }
+            (
+                &counting.panicked,
+                "was answered, and its judge panicked",
+                StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+            )
         }
         Ran::Answered(Err(error)) => return (Err(error), Verdict::Release),
         Ran::Panicked => (
             &counting.panicked,
             "panicked",
-            StatusCode::INTERNAL_SERVER_ERROR,
+            StatusCode::INTERNAL_SERVER_ERROR.into_response(),
         ),
         Ran::TimedOut => (
             &counting.timed_out,
             "reached its limit",
-            StatusCode::GATEWAY_TIMEOUT,
+            StatusCode::GATEWAY_TIMEOUT.into_response(),
         ),
-        Ran::Stopped => (
-            &counting.cancelled,
-            "was stopped",
-            StatusCode::SERVICE_UNAVAILABLE,
-        ),
+        Ran::Stopped => (&counting.cancelled, "was stopped", respond::try_again()),
     };
     count.add(1);
     observe::stopped(delivery, how);
-    (Ok(status.into_response()), Verdict::Release)
+    (Ok(answer), Verdict::Release)
 }
 
 impl<S> Work<S> {
@@ -270,11 +296,10 @@ impl<S> Work<S> {
         poll_fn(|cx| {
             // Whatever the handler was borrowing is dropped with it; nobody sees it in
             // a half-changed state through us.
-            let polled = catch_unwind(AssertUnwindSafe(|| handler.as_mut().poll(cx)));
-            match polled {
-                Err(_) => return Poll::Ready(Ran::Panicked),
-                Ok(Poll::Ready(answer)) => return Poll::Ready(Ran::Answered(answer)),
-                Ok(Poll::Pending) => {}
+            match caught(|| handler.as_mut().poll(cx)) {
+                None => return Poll::Ready(Ran::Panicked),
+                Some(Poll::Ready(answer)) => return Poll::Ready(Ran::Answered(answer)),
+                Some(Poll::Pending) => {}
             }
             if stopped.as_mut().poll(cx).is_ready() {
                 return Poll::Ready(Ran::Stopped);

@@ -34,6 +34,8 @@ pub enum Ending {
     Duplicate,
     /// A copy of a delivery that is being handled. The handler did not run.
     InFlight,
+    /// A batch without an item. There was nothing to do.
+    Empty,
     /// The layer answered a provider's handshake.
     Handshake,
     /// Refused before the handler.
@@ -52,6 +54,7 @@ impl Ending {
             Self::Unchecked => "unchecked",
             Self::Duplicate => "duplicate",
             Self::InFlight => "in-flight",
+            Self::Empty => "empty",
             Self::Handshake => "handshake",
             Self::Rejected(_) => "rejected",
         }

@@ -9,7 +9,9 @@
 //! handlers that never wait cost no task.
 
 use crate::{
-    Ending, Reason, batch, deliver, handshake,
+    Ending, Reason, batch,
+    caught::caught,
+    deliver, handshake,
     key::{Found, Named},
     layer::Shared,
     observe,
@@ -28,7 +30,6 @@ use http::{StatusCode, request::Parts};
 use pin_project_lite::pin_project;
 use std::{
     future::Future,
-    panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
@@ -68,7 +69,12 @@ pin_project! {
             arrived: Option<Arrived<S>>,
             timeout: Option<Pin<Box<Sleep>>>,
         },
-        Verify { verifying: Verifying, arrived: Option<Arrived<S>>, body: Bytes },
+        Verify {
+            verifying: Verifying,
+            arrived: Option<Arrived<S>>,
+            body: Bytes,
+            timeout: Option<Pin<Box<Sleep>>>,
+        },
         Start { work: Option<Working<S::Error>>, cancel: Option<DropGuard>, shared: Arc<Shared> },
         Handle { task: JoinHandle<Result<Response, S::Error>>, _cancel: Option<DropGuard>, shared: Arc<Shared> },
         Answer { response: Option<Response> },
@@ -184,12 +190,29 @@ where
                     verifying,
                     arrived,
                     body,
+                    timeout,
                 } => {
-                    let verified = ready!(verifying.as_mut().poll(cx));
+                    let Some(Arrived { shared, .. }) = arrived else {
+                        unreachable!("polled after it was ready")
+                    };
+                    let verified = match caught(|| verifying.as_mut().poll(cx)) {
+                        Some(Poll::Ready(verified)) => {
+                            verified.map_err(|error| external(shared, &error))
+                        }
+                        Some(Poll::Pending) => {
+                            let limit = shared.rules.store_timeout;
+                            let timeout =
+                                timeout.get_or_insert_with(|| Box::pin(tokio::time::sleep(limit)));
+                            ready!(timeout.as_mut().poll(cx));
+                            observe::verifier_late(shared, limit);
+                            Err(Reason::VerifierUnavailable)
+                        }
+                        None => Err(Reason::CheckPanicked),
+                    };
                     let arrived = arrived.take().expect("polled after it was ready");
                     match verified {
                         Ok(()) => name(arrived, std::mem::take(body), &Signed::default()),
-                        Err(error) => refuse(&arrived.shared, external(&arrived.shared, &error)),
+                        Err(reason) => refuse(&arrived.shared, reason),
                     }
                 }
                 StateProj::Start {
@@ -198,30 +221,33 @@ where
                     shared,
                 } => {
                     let mut work = work.take().expect("polled after it was ready");
-                    // The work catches the handler's panics. Another can only come from
-                    // something that panics when it is dropped; the guard has released.
-                    match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
-                        Ok(Poll::Ready(answer)) => return Poll::Ready(answer),
-                        Ok(Poll::Pending) => State::Handle {
+                    // The work catches the panics of the handler and of the functions in
+                    // the layer's settings. What is left is what panics when it is dropped,
+                    // and the store itself; the guard, if there was one, has released.
+                    match caught(|| work.as_mut().poll(cx)) {
+                        Some(Poll::Ready(answer)) => return Poll::Ready(answer),
+                        Some(Poll::Pending) => State::Handle {
                             // What the handler logs belongs to the request's span.
                             task: tokio::spawn(work.in_current_span()),
                             _cancel: cancel.take(),
                             shared: Arc::clone(shared),
                         },
-                        Err(_) => {
-                            let status = StatusCode::INTERNAL_SERVER_ERROR;
-                            return Poll::Ready(Ok(died(shared, status)));
-                        }
+                        None => return Poll::Ready(Ok(panicked(shared))),
                     }
                 }
                 StateProj::Handle { task, shared, .. } => {
                     return Poll::Ready(match ready!(Pin::new(task).poll(cx)) {
                         Ok(answer) => answer,
                         // As above, or the runtime is shutting down.
-                        Err(error) if error.is_panic() => {
-                            Ok(died(shared, StatusCode::INTERNAL_SERVER_ERROR))
+                        Err(error) if error.is_panic() => Ok(panicked(shared)),
+                        Err(_) => {
+                            observe::ended(shared, "", Ending::Released);
+                            Ok(respond::finish(
+                                shared,
+                                respond::try_again(),
+                                Ending::Released,
+                            ))
                         }
-                        Err(_) => Ok(died(shared, StatusCode::SERVICE_UNAVAILABLE)),
                     });
                 }
                 StateProj::Answer { response } => {
@@ -242,10 +268,12 @@ where
     ResB: HttpBody<Data = Bytes> + Send + 'static,
     ResB::Error: Into<BoxError>,
 {
-    match arrived.shared.verifier.check(&arrived.parts, &body) {
-        Some(Ok(signed)) => name(arrived, body, &signed),
-        Some(Err(reason)) => refuse(&arrived.shared, reason),
-        None => {
+    // The clock that timestamps are compared with may be the service's own.
+    match caught(|| arrived.shared.verifier.check(&arrived.parts, &body)) {
+        None => refuse(&arrived.shared, Reason::CheckPanicked),
+        Some(Some(Ok(signed))) => name(arrived, body, &signed),
+        Some(Some(Err(reason))) => refuse(&arrived.shared, reason),
+        Some(None) => {
             let Verifier::External(external) = &arrived.shared.verifier else {
                 unreachable!("only an external verifier has to ask")
             };
@@ -254,6 +282,7 @@ where
                 verifying: Arc::clone(external).verify(request),
                 arrived: Some(arrived),
                 body,
+                timeout: None,
             }
         }
     }
@@ -274,9 +303,10 @@ where
             response: Some(response),
         };
     }
-    let found = match shared.finder.find(&arrived.parts, &body, signed) {
-        Ok(found) => found,
-        Err(reason) => return refuse(shared, reason),
+    let found = match caught(|| shared.finder.find(&arrived.parts, &body, signed)) {
+        Some(Ok(found)) => found,
+        Some(Err(reason)) => return refuse(shared, reason),
+        None => return refuse(shared, Reason::CheckPanicked),
     };
     // First the token, then the look: a drain that has begun is seen here, and one that
     // begins later waits for the token.
@@ -322,9 +352,13 @@ where
     }
 }
 
-/// Answers for work that did not come to its own end.
-fn died(shared: &Shared, status: StatusCode) -> Response {
-    respond::finish(shared, status, Ending::Released)
+/// Answers for work that panicked on its way.
+fn panicked(shared: &Shared) -> Response {
+    shared.counting.panicked.add(1);
+    observe::panicked(shared, "the work on a delivery");
+    // Its id went down with it.
+    observe::ended(shared, "", Ending::Released);
+    respond::finish(shared, StatusCode::INTERNAL_SERVER_ERROR, Ending::Released)
 }
 
 fn refuse<S>(shared: &Shared, reason: Reason) -> State<S>

@@ -87,7 +87,7 @@ impl IdSource {
     /// Takes the id from a function of the request and its raw body.
     ///
     /// A refusal should be one of the id reasons of [`Reason`]; any is answered with
-    /// its own status.
+    /// its own status. A panic is answered 500 ([`Reason::CheckPanicked`]).
     pub fn function(
         f: impl Fn(&Parts, &Bytes) -> Result<String, Reason> + Send + Sync + 'static,
     ) -> Self {

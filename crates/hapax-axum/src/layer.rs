@@ -178,6 +178,7 @@ pub(crate) struct Rules {
     pub(crate) body_limit: usize,
     pub(crate) body_timeout: Duration,
     pub(crate) handler_limit: Duration,
+    pub(crate) store_timeout: Duration,
     pub(crate) leasing: Leasing,
     pub(crate) in_flight: InFlight,
     pub(crate) store_failure: StoreFailure,

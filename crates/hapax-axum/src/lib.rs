@@ -42,14 +42,15 @@
 //!    claimed nothing.
 //! 3. **Signature.** Over the raw bytes, in constant time, under each of several
 //!    secrets, with a tolerance for timestamps to both sides → 401, with the
-//!    [`Reason`] for the log and not for the caller. An unsigned request never touches
+//!    [`Reason`] for the log and not for the caller. Your own
+//!    [`Verify`](signature::Verify) has 5 s ([`Builder::store_timeout`]) → 503. An unsigned request never touches
 //!    the store, unless you chose a preset whose name says *unsigned*.
 //! 4. **Id.** From a header, a JSON pointer, several parts, or a function
 //!    ([`IdSource`]); 1 to 255 bytes, printable, once → 400. The key is the scope (the
 //!    path, [`Scope`]) and the id.
 //! 5. **Claim.** First → on. Done before → 200 ([`Builder::on_duplicate`]). In flight →
-//!    503 with `Retry-After` ([`InFlight`]). Store full or away → 503
-//!    ([`StoreFailure`]).
+//!    503 with `Retry-After` ([`InFlight`]). Store full, away, or silent for 5 s
+//!    ([`Builder::store_timeout`]) → 503 ([`StoreFailure`]).
 //! 6. **Handler.** It gets the untouched body. As soon as it waits, it runs on a task of
 //!    its own, up to 60 s ([`Builder::handler_limit`]) → 504. If the sender hangs up,
 //!    it runs to its end ([`HangUp`]). A panic → 500.
@@ -63,11 +64,14 @@
 //! |---|---|---|
 //! | 2xx | the handler's | done |
 //! | any other status, an error of the inner service | the handler's | free |
-//! | a panic | 500 | free |
+//! | a panic, also of [`Builder::success`] | 500 | free |
+//! | a panic of [`Builder::on_duplicate`] | 500 | done, as before |
+//! | a panic before the claim: `Verify`, [`IdFn`], [`Scope::Function`], the clock | 500 | untouched |
 //! | the handler's limit | 504 | free |
 //! | the sender hanging up before the body was there | | untouched |
 //! | the sender hanging up later | | as the handler ends; free with [`HangUp::Cancel`] |
-//! | the drain's deadline | 503 | free |
+//! | the drain's deadline | 503 with `Retry-After` | free |
+//! | the store not answering the claim in time | 503, or the handler's ([`StoreFailure`]) | free, or in flight until the lease ends |
 //! | a [`ClaimHandle`] | the handler's | held until the handle settles |
 //! | a lease that ended while the handler ran | the handler's | whatever the next holder makes of it |
 //! | a crash of the process | | in flight until the lease ends (in memory: forgotten) |
@@ -162,6 +166,7 @@ mod batch;
 mod build;
 mod build_error;
 mod builder;
+mod caught;
 mod claim_handle;
 mod counters;
 mod deliver;
@@ -185,7 +190,7 @@ pub mod signature;
 
 pub use batch::{Item, Items};
 pub use build_error::BuildError;
-pub use builder::{BATCH_LIMIT, BODY_LIMIT, BODY_TIMEOUT, Builder, HANDLER_LIMIT};
+pub use builder::{BATCH_LIMIT, BODY_LIMIT, BODY_TIMEOUT, Builder, HANDLER_LIMIT, STORE_TIMEOUT};
 pub use claim_handle::ClaimHandle;
 pub use counters::{Counters, Rejections};
 pub use delivery::{Delivery, DeliveryOutcome};

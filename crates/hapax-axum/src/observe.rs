@@ -7,7 +7,7 @@
 use crate::{Delivery, Ending, Reason, layer::Shared};
 use hapax_store::{SettleError, StoreError};
 use sha2::{Digest, Sha256};
-use std::{error::Error, fmt};
+use std::{error::Error, fmt, time::Duration};
 
 /// Shows the hash of an id; computed only if somebody looks.
 pub(crate) struct Hashed<'a>(pub(crate) &'a str);
@@ -44,7 +44,10 @@ pub(crate) fn refused(shared: &Shared, reason: Reason) {
     match reason {
         // Nobody did anything wrong: a sender went away.
         Reason::BodyBroken => tracing::debug!(provider, reason = reason.as_str(), "refused"),
-        Reason::StoreFull | Reason::StoreUnavailable | Reason::VerifierUnavailable => {
+        Reason::StoreFull
+        | Reason::StoreUnavailable
+        | Reason::VerifierUnavailable
+        | Reason::CheckPanicked => {
             tracing::warn!(provider, reason = reason.as_str(), "refused");
         }
         _ => tracing::info!(provider, reason = reason.as_str(), "refused"),
@@ -80,6 +83,20 @@ pub(crate) fn dropped(delivery: &Delivery) {
         id = %Hashed(delivery.id()),
         "claim released by its drop"
     );
+}
+
+/// Tells that a verifier was not waited for any longer.
+pub(crate) fn verifier_late(shared: &Shared, limit: Duration) {
+    tracing::warn!(
+        provider = &*shared.provider,
+        limit = ?limit,
+        "verifier did not answer in time"
+    );
+}
+
+/// Tells that a function of the layer's settings panicked after the claim.
+pub(crate) fn panicked(shared: &Shared, what: &'static str) {
+    tracing::warn!(provider = &*shared.provider, what, "panicked");
 }
 
 /// Tells that a handler did not come to its own end.

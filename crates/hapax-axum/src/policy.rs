@@ -147,7 +147,8 @@ pub enum Scope {
     /// What a function finds in the request: a tenant, a host.
     ///
     /// It runs after the signature was checked. Use only what the signature or your
-    /// own routing vouches for.
+    /// own routing vouches for. A panic is answered 500
+    /// ([`Reason::CheckPanicked`](crate::Reason::CheckPanicked)).
     Function(Arc<dyn Fn(&Parts) -> String + Send + Sync>),
 }
 

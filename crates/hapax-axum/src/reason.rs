@@ -62,6 +62,9 @@ reasons! {
     TimestampTooNew = UNAUTHORIZED, "timestamp too far ahead";
     /// The signature could not be checked just now.
     VerifierUnavailable = SERVICE_UNAVAILABLE, "verifier unavailable";
+    /// The service's own [`Verify`](crate::signature::Verify), [`IdFn`](crate::IdFn),
+    /// scope function or clock panicked. Nothing was claimed.
+    CheckPanicked = INTERNAL_SERVER_ERROR, "a check panicked";
     /// The id is not there.
     IdMissing = BAD_REQUEST, "id missing";
     /// The id is empty or blank.

@@ -1,6 +1,6 @@
 //! The answers the layer gives itself, and the mark it leaves on every answer.
 
-use crate::{Delivery, Ending, InFlight, Reason, layer::Shared, observe};
+use crate::{Delivery, Ending, InFlight, Reason, caught::caught, layer::Shared, observe};
 use axum::{
     body::Body,
     response::{IntoResponse, Response},
@@ -32,10 +32,15 @@ pub(crate) fn refuse(shared: &Shared, reason: Reason) -> Response {
     response
 }
 
-/// Answers a copy of a done delivery.
+/// Answers a copy of a done delivery; 500 if the service's own answer panics. The
+/// delivery stays done.
 pub(crate) fn duplicate(shared: &Shared, delivery: &Delivery) -> Response {
     match (&shared.rules.duplicate, shared.rules.duplicate_body) {
-        (Some(answer), _) => answer(delivery),
+        (Some(answer), _) => caught(|| answer(delivery)).unwrap_or_else(|| {
+            shared.counting.panicked.add(1);
+            observe::panicked(shared, "the answer to a duplicate");
+            StatusCode::INTERNAL_SERVER_ERROR.into_response()
+        }),
         (None, Some((kind, body))) => ([(CONTENT_TYPE, kind)], body).into_response(),
         (None, None) => StatusCode::OK.into_response(),
     }

@@ -2,7 +2,7 @@
 #![cfg(feature = "metrics")]
 
 use axum::{Router, body::Body, extract::Request, routing::post};
-use hapax_axum::{Provider, WebhookLayer};
+use hapax_axum::{Builder, IdSource, Provider, WebhookLayer};
 use hapax_store::MemoryStore;
 use http::StatusCode;
 use metrics_util::debugging::{DebugValue, DebuggingRecorder};
@@ -11,6 +11,14 @@ use tower::ServiceExt;
 
 /// Runs requests under a recorder of their own and returns every series as text.
 fn recorded(bodies: &[&'static str]) -> BTreeMap<String, String> {
+    recorded_of(Provider::unsigned_json(), |builder| builder, bodies)
+}
+
+fn recorded_of(
+    provider: Provider,
+    configure: fn(Builder) -> Builder,
+    bodies: &[&'static str],
+) -> BTreeMap<String, String> {
     let recorder = DebuggingRecorder::new();
     let snapshotter = recorder.snapshotter();
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -19,7 +27,7 @@ fn recorded(bodies: &[&'static str]) -> BTreeMap<String, String> {
     metrics::with_local_recorder(&recorder, || {
         runtime.expect("a runtime").block_on(async {
             let store = MemoryStore::new(Duration::from_secs(96 * 3600));
-            let layer = WebhookLayer::builder(Provider::unsigned_json(), store)
+            let layer = configure(WebhookLayer::builder(provider, store))
                 .build()
                 .expect("a good configuration");
             let handler = |body: String| async move {
@@ -75,6 +83,25 @@ fn deliveries_are_counted_by_provider_outcome_and_reason() {
     assert_eq!(total("duplicate", ""), Some("1"));
     assert_eq!(total("released", ""), Some("1"));
     assert_eq!(total("rejected", "body is not JSON"), Some("1"));
+}
+
+#[test]
+fn every_ending_is_counted() {
+    let name = |provider, outcome, reason| {
+        format!("hapax_deliveries_total{{provider={provider},outcome={outcome},reason={reason}}}")
+    };
+    let acme = Provider::custom("acme").id(IdSource::items("/id"));
+    let series = recorded_of(acme, |builder| builder, &["[]"]);
+    assert_eq!(series[&name("acme", "empty", "")], "1");
+
+    let acme = || Provider::custom("acme").id(IdSource::pointer("/id"));
+    let judged = |builder: Builder| builder.success(|_| panic!("the judge"));
+    let series = recorded_of(acme(), judged, &[r#"{"id":"a"}"#]);
+    assert_eq!(series[&name("acme", "released", "")], "1");
+
+    let fallen = Provider::custom("acme").id(IdSource::function(|_, _| panic!("the id")));
+    let series = recorded_of(fallen, |builder| builder, &["{}"]);
+    assert_eq!(series[&name("acme", "rejected", "a check panicked")], "1");
 }
 
 #[test]

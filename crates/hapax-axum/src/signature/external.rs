@@ -27,6 +27,11 @@ use std::{error::Error, fmt, future::Future, pin::Pin, sync::Arc};
 pub trait Verify: Send + Sync + 'static {
     /// Checks one request.
     ///
+    /// # Panics
+    ///
+    /// A panic is answered 500 and counted as
+    /// [`Reason::CheckPanicked`](crate::Reason::CheckPanicked).
+    ///
     /// # Errors
     ///
     /// [`VerifyError::Missing`] and [`Wrong`](VerifyError::Wrong) are answered 401,
@@ -34,7 +39,9 @@ pub trait Verify: Send + Sync + 'static {
     ///
     /// # Cancellation
     ///
-    /// Dropped when the sender hangs up: nothing is claimed yet.
+    /// Dropped when the sender hangs up, or after
+    /// [`Builder::store_timeout`](crate::Builder::store_timeout), which is answered 503:
+    /// nothing is claimed yet.
     fn verify(
         &self,
         request: &SignedRequest,

@@ -1,6 +1,6 @@
 //! Shared tokens: the header holds the secret itself.
 
-use super::{Setup, Signed, header_name, signature_text};
+use super::{HEADER_MOST, Setup, Signed, header_name, signature_text};
 use crate::{BuildError, Reason};
 use http::{HeaderMap, HeaderName};
 use std::borrow::Cow;
@@ -40,7 +40,18 @@ pub(crate) struct TokenVerifier {
 }
 
 impl TokenVerifier {
+    /// Refuses a token that no header can hold, or that `check` would not look at.
     pub(super) fn build(scheme: &TokenScheme, setup: &Setup<'_>) -> Result<Self, BuildError> {
+        let most = HEADER_MOST.saturating_sub(scheme.prefix.len());
+        let printable = |byte: &u8| matches!(byte, b' '..=b'~');
+        let bad = |token: &Vec<u8>| token.len() > most || !token.iter().all(printable);
+        if let Some(index) = setup.secrets.iter().position(bad) {
+            return Err(BuildError::SecretMalformed {
+                provider: setup.provider.into(),
+                index,
+                expected: "printable ascii that makes a header of at most 4096 bytes",
+            });
+        }
         Ok(Self {
             header: header_name(&scheme.header)?,
             prefix: scheme.prefix.clone(),

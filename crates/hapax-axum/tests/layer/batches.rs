@@ -85,7 +85,34 @@ async fn batch_without_a_new_item_is_a_duplicate() {
     let again = rig.send(batch(&["b", "a"])).await;
     assert_eq!(again.status(), 200);
     assert_eq!(again.extensions().get(), Some(&Ending::Duplicate));
-    assert_eq!(text(rig.send(raw("[]")).await).await, "");
+}
+
+/// An empty array was answered 200 and stood in no counter.
+#[tokio::test]
+async fn batch_without_an_item_is_answered_and_counted_as_empty() {
+    let rig = echo(|b| b);
+    let response = rig.send(raw("[]")).await;
+    assert_eq!(response.status(), 200);
+    assert_eq!(response.extensions().get(), Some(&Ending::Empty));
+    assert_eq!(text(response).await, "");
+    let counters = rig.counters();
+    assert_eq!((counters.empty, counters.duplicate), (1, 0));
+}
+
+#[tokio::test]
+async fn a_judge_that_panics_over_a_batch_releases_what_no_item_said() {
+    let rig = Rig::with(
+        provider(),
+        |b| b.success(|_| panic!("the judge")),
+        |items: Items| async move {
+            items.iter().next().expect("an item").complete();
+            StatusCode::OK
+        },
+    );
+    assert_eq!(rig.send(batch(&["a", "b"])).await.status(), 500);
+    assert_eq!(rig.held("a").await, Held::Done);
+    assert_eq!(rig.held("b").await, Held::Nothing);
+    assert_eq!(rig.counters().panicked, 1);
 }
 
 #[tokio::test]

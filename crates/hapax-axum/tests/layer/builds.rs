@@ -103,6 +103,33 @@ fn secrets_are_wanted_where_they_are_checked_and_nowhere_else() {
     );
 }
 
+/// Such a token was taken, and then no request could ever match it.
+#[test]
+fn a_token_that_no_header_can_hold_is_refused_without_showing_it() {
+    let bearer = Provider::cloudevents;
+    let expected = "should be printable ascii that makes a header of at most 4096 bytes";
+    for bad in [
+        "hush\u{e9}",
+        "hush\n",
+        "hush\0",
+        "\thush",
+        &"hush".repeat(1024),
+    ] {
+        let said = message(bearer(), |b| b.secrets(["good", bad]));
+        assert_eq!(said, format!("secret 1 for cloudevents {expected}"));
+    }
+    // The whole header counts, and gitlab's has nothing before the token.
+    let most = "x".repeat(4096);
+    let built =
+        |provider, token: &str| Rig::try_with(provider, |b| b.secret(token), || async {}).is_ok();
+    assert!(built(Provider::gitlab(), &most));
+    assert!(!built(Provider::gitlab(), &format!("{most}x")));
+    assert!(built(bearer(), &most["Bearer ".len()..]));
+    assert!(!built(bearer(), &most["Bearer".len()..]));
+    // A keyed hash takes any bytes.
+    assert!(built(Provider::github(), "hush\u{e9}\n"));
+}
+
 #[test]
 fn urls_and_verifiers_are_wanted_where_they_are_used() {
     for provider in [Provider::square(), Provider::twilio()] {
@@ -120,6 +147,10 @@ fn urls_and_verifiers_are_wanted_where_they_are_used() {
 #[test]
 fn ranges_are_checked_and_named() {
     let unsigned = Provider::unsigned_json;
+    assert_eq!(
+        message(unsigned(), |b| b.store_timeout(Duration::ZERO)),
+        "the store timeout of 0ns is not in 1ms to 86400s"
+    );
     assert_eq!(
         message(unsigned(), |b| b.handler_limit(Duration::ZERO)),
         "the handler limit of 0ns is not in 1ms to 86400s"

@@ -45,7 +45,10 @@ async fn handlers_still_running_at_the_deadline_are_stopped_and_released() {
     let drained = rig.layer.drain(Duration::from_secs(10)).await;
     assert_eq!(drained.stopped, 1);
     assert_eq!(before.elapsed(), Duration::from_secs(10));
-    assert_eq!(request.await.unwrap().unwrap().status(), 503);
+    let response = request.await.unwrap().unwrap();
+    assert_eq!(response.status(), 503);
+    // Every 503 of the layer says when to come back; this one did not.
+    assert!(response.headers().contains_key("retry-after"));
     assert_eq!(rig.held("a").await, Held::Nothing);
     let counters = rig.counters();
     assert_eq!((counters.cancelled, counters.released), (1, 1));

@@ -20,6 +20,7 @@ mod observed;
 mod panicking;
 mod readiness;
 mod signatures;
+mod silent;
 mod stacks;
 mod store_trouble;
 mod vectors;

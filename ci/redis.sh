@@ -1,5 +1,6 @@
 #!/bin/sh
-# Runs every test that needs a Redis server: the contract on Redis, and the faults.
+# Runs every test that needs a Redis server: the contract on Redis, the faults, and a
+# storm of the example service on three processes of which some are killed on the way.
 #
 # Each test starts a server of its own, so none needs to be running. Installs the
 # Debian packages where they are missing; where that cannot be done it says so and
@@ -25,3 +26,24 @@ fi
 redis-server --version
 
 cargo test -p hapax-redis -p hapax-store --features contract,hapax-redis/tls -- --include-ignored
+
+# The storm's server listens on a socket in a folder of its own: no port to be taken.
+cargo build -p hapax-axum --example webhooks
+dir=$(mktemp -d)
+redis-server --port 0 --unixsocket "$dir/socket" --dir "$dir" --save "" \
+    --appendonly yes --appendfsync everysec --maxmemory-policy noeviction \
+    --loglevel warning >"$dir/log" 2>&1 &
+server=$!
+trap 'kill "$server" 2>/dev/null || true; wait "$server" 2>/dev/null || true; rm -rf "$dir"' EXIT
+tries=0
+until [ -S "$dir/socket" ]; do
+    tries=$((tries + 1))
+    if [ "$tries" -gt 100 ] || ! kill -0 "$server" 2>/dev/null; then
+        echo "ci/redis.sh: the server does not start" >&2
+        cat "$dir/log" >&2
+        exit 1
+    fi
+    sleep 0.1
+done
+cargo run -q -p hapax-axum --example webhooks -- \
+    --store "unix://$dir/socket" --storm 4000 --nodes 3 --kill-node 2

@@ -18,6 +18,7 @@ use std::time::Duration;
 const SLOW: Duration = Duration::from_secs(2);
 
 /// Lets anyone watch a release or a copy in flight: `?simulate=fail`, `panic`, `slow`.
+/// Twilio signs the query, so there it has to be part of what was signed.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Asked {
     simulate: Option<Trouble>,

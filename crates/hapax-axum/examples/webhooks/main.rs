@@ -4,11 +4,12 @@
 //! ```text
 //! cargo run --release -p hapax-axum --example webhooks
 //! cargo run --release -p hapax-axum --example webhooks -- --storm 20000
+//! cargo run --release -p hapax-axum --example webhooks -- --store redis://127.0.0.1:6379
 //! ```
 //!
 //! Where to read what: `handler.rs` is the work itself and knows nothing of duplicates;
 //! `endpoints.rs` puts the layer in front of it, once per sender; `server.rs` accepts,
-//! stops, and lets what runs finish. `storm/` is the other side: senders with every
+//! stops, and lets what runs finish; `store.rs` chooses where claims are kept. `storm/` is the other side: senders with every
 //! kind of trouble, and an oracle that judges the outcome without asking the layer.
 
 mod curl;
@@ -22,6 +23,7 @@ mod server;
 mod sign;
 mod signals;
 mod status;
+mod store;
 mod storm;
 
 use anyhow::Context;
@@ -29,11 +31,8 @@ use axum::{
     Router,
     routing::{get, post},
 };
-use clap::Parser;
 use endpoints::{Open, Settings};
 use futures_util::future::join_all;
-use hapax::DedupSet;
-use hapax_store::MemoryStore;
 use live::Live;
 use options::Options;
 use prometheus::Metrics;
@@ -42,6 +41,7 @@ use std::{
     process::ExitCode,
     sync::Arc,
 };
+use store::{Place, Store};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::{Layer, filter::Targets, layer::SubscriberExt, util::SubscriberInitExt};
 
@@ -49,7 +49,7 @@ use tracing_subscriber::{Layer, filter::Targets, layer::SubscriberExt, util::Sub
 #[derive(Debug)]
 pub(crate) struct Service {
     pub(crate) open: Vec<Open>,
-    pub(crate) store: MemoryStore,
+    pub(crate) store: Store,
     pub(crate) settings: Settings,
     /// The service's address for somebody on this machine.
     pub(crate) base: String,
@@ -61,8 +61,9 @@ pub(crate) struct Service {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let options = Options::parse();
+    let options = Options::read();
     let ran = match options.storm {
+        _ if options.storm_node => storm::node().await,
         Some(deliveries) => storm::command(&options, deliveries).await,
         None => serve(&options).await.map(|()| ExitCode::SUCCESS),
     };
@@ -77,10 +78,11 @@ async fn main() -> ExitCode {
 
 /// Serves until asked to stop, then lets the running handlers finish.
 async fn serve(options: &Options) -> anyhow::Result<()> {
+    let (retention, lease) = (options.retention(), options.lease());
+    // Before the log, which would tell a server's warnings a second time.
+    let store = Store::open(&options.store, retention).await?;
     let live = Arc::new(Live::new());
     log(&live)?;
-    let set = DedupSet::builder().retention(options.retention).build()?;
-    let store = MemoryStore::from(set);
     let listener = server::listen(&options.listen).await.with_context(|| {
         let listen = &options.listen;
         format!("cannot listen on {listen} (choose another address with --listen)")
@@ -93,11 +95,11 @@ async fn serve(options: &Options) -> anyhow::Result<()> {
     let base = format!("http://{local}");
     let public_url = options.public_url.as_deref().unwrap_or(&base);
     let settings = Settings {
-        lease: options.lease,
-        allow_short_retention: options.allow_short_retention,
+        lease,
+        allow_short_retention: options.short_retention_is_meant(),
         public_url: public_url.trim_end_matches('/').to_owned(),
     };
-    let open = endpoints::open_all(&store, &settings, |name| std::env::var(name).ok())?;
+    let open = endpoints::open_all(store.claims(), &settings, |name| std::env::var(name).ok())?;
     let service = Arc::new(Service {
         open,
         store,
@@ -110,10 +112,14 @@ async fn serve(options: &Options) -> anyhow::Result<()> {
     tokio::spawn(page::tick(Arc::clone(&service)));
 
     say(&format!(
-        "ready on {} (retention {}, lease {}); Ctrl-C stops\n{}",
+        "ready on {} (claims {}, retention {}, lease {}); Ctrl-C stops\n{}",
         service.base,
-        humantime::format_duration(options.retention),
-        humantime::format_duration(options.lease),
+        match options.store {
+            Place::Memory => "in memory",
+            Place::Server(_) => "on a server",
+        },
+        humantime::format_duration(retention),
+        humantime::format_duration(lease),
         curl::at_start(&service.open, &service.base, &service.settings.public_url),
     ));
     if exposed && service.open.iter().any(|open| open.secrets.demo) {
@@ -192,12 +198,17 @@ async fn asked_twice() {
 /// What might help, for mistakes that are easy to make.
 fn hint(error: &anyhow::Error) -> Option<&'static str> {
     use hapax_axum::BuildError::RetentionTooShort;
-    match error.downcast_ref() {
-        Some(RetentionTooShort { .. }) => {
-            Some("--allow-short-retention starts all the same, for a demonstration")
-        }
-        _ => None,
+    use hapax_redis::BuildError::TlsNotBuilt;
+    if let Some(RetentionTooShort { .. }) = error.downcast_ref() {
+        return Some("--allow-short-retention starts all the same, for a demonstration");
     }
+    if let Some(TlsNotBuilt) = error.downcast_ref() {
+        return Some(
+            "cargo run --release -p hapax-axum -p hapax-redis --features hapax-redis/tls \
+             --example webhooks (needs a C compiler)",
+        );
+    }
+    None
 }
 
 /// Prints; that nobody reads it is no reason to stop.

@@ -15,7 +15,7 @@ pub(crate) use unrecorded::Metrics;
 
 /// Answers a scrape.
 pub(crate) async fn metrics(State(service): State<Arc<Service>>) -> Response {
-    match service.metrics.text(service.store.set().len()) {
+    match service.metrics.text(service.store.live()) {
         Some(text) => ([(CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response(),
         None => {
             let how = "built without metrics; run with `--features metrics`\n";
@@ -64,9 +64,11 @@ mod recorded {
             Ok(Self(handle))
         }
 
-        pub(crate) fn text(&self, live: usize) -> Option<String> {
-            #[allow(clippy::cast_precision_loss)] // Exact up to 2^53 ids.
-            metrics::gauge!("hapax_live_ids").set(live as f64);
+        pub(crate) fn text(&self, live: Option<usize>) -> Option<String> {
+            if let Some(live) = live {
+                #[allow(clippy::cast_precision_loss)] // Exact up to 2^53 ids.
+                metrics::gauge!("hapax_live_ids").set(live as f64);
+            }
             Some(self.0.render())
         }
     }
@@ -84,7 +86,7 @@ mod unrecorded {
         }
 
         #[allow(clippy::unused_self)] // The twin of one that reads itself.
-        pub(crate) fn text(&self, _: usize) -> Option<String> {
+        pub(crate) fn text(&self, _: Option<usize>) -> Option<String> {
             None
         }
     }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 /// Sums the layers' counters.
 ///
 /// `first` counts claims that were won: an event that failed and ran again counts again.
+/// All is of this process alone. `live`, the ids remembered, is null with a server.
 pub(crate) async fn stats(State(service): State<Arc<Service>>) -> Json<Value> {
     Json(totals(&service))
 }
@@ -18,14 +19,19 @@ pub(crate) fn totals(service: &Service) -> Value {
     for open in &service.open {
         sum += &open.layer.counters();
     }
-    json!({
+    let mut totals = json!({
         "first": sum.first,
         "duplicate": sum.duplicate,
         "in_flight": sum.in_flight,
         "released": sum.released,
         "rejected": sum.rejected.total(),
-        "live": service.store.set().len(),
-    })
+        "live": service.store.live(),
+    });
+    if let Some(front) = service.store.front() {
+        totals["duplicate_answered_here"] = front.answered_here.into();
+        totals["duplicate_answered_by_server"] = front.answered_there.into();
+    }
+    totals
 }
 
 /// Tells that the service runs.

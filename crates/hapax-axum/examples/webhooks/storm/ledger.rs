@@ -1,85 +1,82 @@
-//! What happened, written down by those it happened to.
+//! Where the handlers of one process write down what they do.
 //!
-//! The handler writes its runs, the senders what was acknowledged to them; the layer
-//! writes nothing. All times are of one clock, in one process, so they can be compared.
-//! Entries are only ever added or completed, never taken back.
+//! The entries go straight into the [`Books`], or, from a process of a storm on several
+//! nodes, through a pipe to the process that keeps them.
 
-use super::verdict::{Verdict, judge};
+use super::{books::Books, entry::Entry, moment::Moment};
 use std::{
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
-    time::{Duration, Instant},
+    io::{self, Write},
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
 /// An event as the service must know it: endpoint and id. Events of equal ids at two
 /// endpoints are two events.
 pub(crate) type Event = Arc<str>;
 
-/// One run of the handler.
-#[derive(Debug, Clone)]
-pub(crate) struct Run {
-    pub(crate) event: Event,
-    /// When the request came in, before the layer: the claim is not older.
-    pub(crate) arrived: Instant,
-    pub(crate) started: Instant,
-    /// When the handler ended, however it did. None while it runs.
-    pub(crate) ended: Option<Instant>,
-    /// Whether it ran to completion: it ended with a success.
-    pub(crate) completed: bool,
-    /// When the answer came out of the layer: the claim was settled before. None if the
-    /// sender had hung up by then.
-    pub(crate) answered: Option<Instant>,
-    /// How long the claim lasts unless it is settled.
-    pub(crate) lease: Duration,
-}
-
-/// A success that a sender read.
-#[derive(Debug, Clone)]
-pub(crate) struct Acknowledged {
-    pub(crate) event: Event,
-    pub(crate) at: Instant,
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    out: Out,
+    /// Numbers the runs.
+    next: AtomicU64,
 }
 
 #[derive(Debug)]
-pub(crate) struct Ledger {
-    runs: Mutex<Vec<Run>>,
-    acknowledged: Mutex<Vec<Acknowledged>>,
+enum Out {
+    Books(Arc<Books>),
+    /// To standard output, whose reader keeps the books.
+    Pipe(Mutex<io::Stdout>),
 }
 
 /// A request on its way through the layer; finds out which run it led to, if any.
 #[derive(Debug, Clone)]
 pub(crate) struct Arrival {
-    at: Instant,
-    run: Arc<OnceLock<usize>>,
+    at: Moment,
+    run: Arc<OnceLock<u64>>,
 }
 
 /// Ends a run as not completed unless told otherwise: a handler may panic or be dropped.
 #[derive(Debug)]
 pub(crate) struct Running {
     ledger: Arc<Ledger>,
-    run: usize,
+    run: u64,
+    completed: bool,
 }
 
 impl Ledger {
-    pub(crate) fn new() -> Self {
+    /// Makes the ledger of the only process.
+    pub(crate) fn of(books: &Arc<Books>) -> Self {
+        Self::new(Out::Books(Arc::clone(books)))
+    }
+
+    /// Makes the ledger of one of several processes.
+    pub(crate) fn piped() -> Self {
+        Self::new(Out::Pipe(Mutex::new(io::stdout())))
+    }
+
+    fn new(out: Out) -> Self {
         Self {
-            runs: Mutex::default(),
-            acknowledged: Mutex::default(),
+            out,
+            next: AtomicU64::new(0),
         }
     }
 
     /// Writes down that a request came in. Called outside the layer.
     pub(crate) fn arrive() -> Arrival {
         Arrival {
-            at: Instant::now(),
+            at: Moment::now(),
             run: Arc::default(),
         }
     }
 
     /// Writes down that its answer came out of the layer.
     pub(crate) fn answer(&self, arrival: &Arrival) {
-        let at = Instant::now();
+        let at = Moment::now();
         if let Some(&run) = arrival.run.get() {
-            lock(&self.runs)[run].answered = Some(at);
+            self.enter(Entry::Answered { run, at });
         }
     }
 
@@ -90,15 +87,13 @@ impl Ledger {
         arrival: &Arrival,
         lease: Duration,
     ) -> Running {
-        let mut runs = lock(&self.runs);
-        let run = runs.len();
-        runs.push(Run {
+        // Relaxed: no partner; numbers need to differ and nothing else.
+        let run = self.next.fetch_add(1, Ordering::Relaxed);
+        self.enter(Entry::Started {
+            run,
             event,
             arrived: arrival.at,
-            started: Instant::now(),
-            ended: None,
-            completed: false,
-            answered: None,
+            at: Moment::now(),
             lease,
         });
         // A request leads to one run at most; a second would be a bug of the layer that
@@ -107,38 +102,39 @@ impl Ledger {
         Running {
             ledger: Arc::clone(self),
             run,
+            completed: false,
         }
     }
 
-    /// Writes down that a sender read a success.
-    pub(crate) fn acknowledge(&self, event: Event) {
-        let at = Instant::now();
-        lock(&self.acknowledged).push(Acknowledged { event, at });
-    }
-
-    pub(crate) fn judge(&self, retention: Duration) -> Verdict {
-        judge(&lock(&self.runs), &lock(&self.acknowledged), retention)
+    fn enter(&self, entry: Entry) {
+        match &self.out {
+            Out::Books(books) => books.enter(0, entry),
+            Out::Pipe(pipe) => {
+                let line = format!("{entry}\n");
+                let mut pipe = pipe.lock().unwrap_or_else(PoisonError::into_inner);
+                let written = pipe.write_all(line.as_bytes()).and_then(|()| pipe.flush());
+                if written.is_err() {
+                    // Nobody keeps the books any more: the storm is over.
+                    std::process::exit(1);
+                }
+            }
+        }
     }
 }
 
 impl Running {
     /// Writes down that the handler ran to completion.
-    pub(crate) fn complete(self) {
-        let mut runs = lock(&self.ledger.runs);
-        let run = &mut runs[self.run];
-        run.completed = true;
-        run.ended = Some(Instant::now());
+    pub(crate) fn complete(mut self) {
+        self.completed = true;
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let now = Instant::now();
-        lock(&self.ledger.runs)[self.run].ended.get_or_insert(now);
+        self.ledger.enter(Entry::Ended {
+            run: self.run,
+            at: Moment::now(),
+            completed: self.completed,
+        });
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Whole after every statement.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

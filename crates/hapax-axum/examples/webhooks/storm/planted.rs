@@ -1,6 +1,6 @@
 //! Does the oracle notice? Each test breaks one promise and expects to be caught.
 
-use super::{Report, Storm};
+use super::{Report, Storm, target::Ground};
 use crate::endpoints::Settings;
 use hapax_axum::{Builder, InFlight, LeasePolicy, Verdict};
 use hapax_store::{AnyStore, ClaimStore, Key, MemoryStore, Outcome, StoreError, StoreLease};
@@ -18,14 +18,16 @@ async fn storm(store: AnyStore, tweak: fn(Builder) -> Builder) -> Report {
         deliveries: 800,
         seed: 7,
         connections: 16,
-        settings: Settings {
-            lease: Duration::from_secs(30),
-            allow_short_retention: false,
-            public_url: "https://webhooks.example".to_owned(),
+        ground: Ground {
+            settings: Settings {
+                lease: Duration::from_secs(30),
+                allow_short_retention: false,
+                public_url: "https://webhooks.example".to_owned(),
+            },
+            short_lease: Duration::from_millis(300),
+            store,
+            tweak,
         },
-        short_lease: Duration::from_millis(300),
-        store,
-        tweak,
     };
     storm.run().await.expect("a storm that can begin")
 }

@@ -1,6 +1,6 @@
 //! The table at the end of a storm.
 
-use super::{sender::Tally, verdict::Verdict};
+use super::{node::Account, sender::Tally, verdict::Verdict};
 use std::{fmt::Write as _, time::Duration};
 
 /// How a storm went.
@@ -12,34 +12,68 @@ pub(crate) struct Report {
     pub(crate) took: Duration,
     pub(crate) tally: Tally,
     pub(crate) verdict: Verdict,
-    /// How many handlers the layers say they called.
-    pub(crate) called: u64,
-    /// Handlers that did not end by themselves.
-    pub(crate) cut_off: usize,
+    /// What the layers have counted, of all processes that were not killed.
+    pub(crate) account: Account,
+    /// How many runs the same processes wrote down themselves.
+    pub(crate) written: u64,
+    /// Processes other than this one, if there were any.
+    pub(crate) nodes: Option<Nodes>,
+}
+
+/// The processes of a storm on a server.
+#[derive(Debug)]
+pub(crate) struct Nodes {
+    pub(crate) count: usize,
+    /// How often one was killed and started again.
+    pub(crate) kills: u16,
+    /// What the keys on the server begin with.
+    pub(crate) prefix: String,
 }
 
 impl Report {
-    /// Whether nothing was lost, processed twice, left open, or counted wrongly.
+    /// Whether nothing was lost, processed twice, left open, or counted wrongly, and every
+    /// kill hit something.
     pub(crate) fn is_good(&self) -> bool {
         let open = self.tally.unanswered + self.tally.unexpected;
-        self.verdict.is_good() && open == 0 && self.cut_off == 0 && self.miscounted() == 0
+        self.verdict.is_good()
+            && open == 0
+            && self.account.cut_off == 0
+            && self.missed() == 0
+            && self.miscounted() == 0
+    }
+
+    fn kills(&self) -> u16 {
+        self.nodes.as_ref().map_or(0, |nodes| nodes.kills)
+    }
+
+    /// Kills that hit nothing, and so prove nothing.
+    fn missed(&self) -> u64 {
+        u64::from(self.kills()).saturating_sub(self.verdict.cut_short as u64)
     }
 
     /// How far the layers' counters are from the handlers' own account.
     fn miscounted(&self) -> u64 {
-        self.called.abs_diff(self.verdict.runs as u64)
+        self.account.called.abs_diff(self.written)
     }
 
     /// Draws the table.
     pub(crate) fn table(&self) -> String {
         let (tally, verdict) = (&self.tally, &self.verdict);
-        let retries = tally.sent.saturating_sub(self.planned.into());
+        // Each kill has an event of its own.
+        let planned = u64::from(self.planned) + u64::from(self.kills());
+        let retries = tally.sent.saturating_sub(planned);
         let mut text = format!(
             "storm of {} signed deliveries, seed {}, retention {}\n\n",
             grouped(self.planned.into()),
             self.seed,
             humantime::format_duration(self.retention)
         );
+        if let Some(Nodes { count, kills, .. }) = &self.nodes {
+            let _ = writeln!(
+                text,
+                "  {count} processes on one server; killed without warning and started again: {kills}\n"
+            );
+        }
         let mut row = |name: &str, n: u64, what: &str| {
             let _ = writeln!(text, "  {name:<21} {:>10}   {what}", grouped(n));
         };
@@ -70,6 +104,23 @@ impl Report {
             verdict.overtaken as u64,
             "outlasted their lease; the next copy ran",
         );
+        if self.kills() > 0 {
+            row(
+                "knocked in vain",
+                tally.killed,
+                "the node was killed meanwhile or not back yet",
+            );
+            row(
+                "cut short",
+                verdict.cut_short as u64,
+                "running when their node was killed; never acknowledged",
+            );
+            row(
+                "ran again after kill",
+                verdict.again_after_kill as u64,
+                "had completed, and the node was killed before it could say so",
+            );
+        }
         row(
             "lost",
             verdict.lost.len() as u64,
@@ -92,12 +143,24 @@ impl Report {
         );
         if_any("unanswered", tally.unanswered, "given up without a success");
         if_any("unexpected answers", tally.unexpected, "");
-        if_any("cut off", self.cut_off as u64, "handlers that did not end");
+        if_any(
+            "cut off",
+            self.account.cut_off as u64,
+            "handlers that did not end",
+        );
+        if_any("missed", self.missed(), "kills that hit no running handler");
         if_any(
             "miscounted",
             self.miscounted(),
             "runs; the layers' counters are off",
         );
+        if self.account.unsettled > verdict.overtaken as u64 {
+            if_any(
+                "not settled",
+                self.account.unsettled,
+                "the lease was over, or the server did not answer",
+            );
+        }
         for surprise in &tally.surprises {
             let _ = writeln!(text, "    {surprise}");
         }
@@ -122,6 +185,21 @@ impl Report {
             quantile(0.999),
             grouped(tally.latency_us.len()),
         );
+        if let Some(Nodes { prefix, .. }) = &self.nodes {
+            let Account {
+                answered_here,
+                answered_by_server,
+                ..
+            } = self.account;
+            let _ = writeln!(
+                text,
+                "  {} duplicates known without asking the server, {} asked\n  \
+                 the keys {prefix}:* are gone from the server {} from now",
+                grouped(answered_here),
+                grouped(answered_by_server),
+                humantime::format_duration(self.retention),
+            );
+        }
         text
     }
 }

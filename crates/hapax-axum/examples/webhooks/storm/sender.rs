@@ -6,10 +6,10 @@
 //! an event, here as in life.
 
 use super::{
-    Storm,
-    ledger::{Event, Ledger},
+    books::Books,
+    ledger::Event,
     plan::Errand,
-    pool::{Answer, Pool},
+    pool::{Answer, Pool, Unanswered},
     target::{End, ORDER, Order, SHORT_LEASE, event},
 };
 use crate::{
@@ -22,7 +22,6 @@ use hdrhistogram::Histogram;
 use http_body_util::Full;
 use hyper::{Request, StatusCode, header::HOST};
 use std::{
-    net::SocketAddr,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -31,7 +30,8 @@ use std::{
 };
 use tokio::time::sleep;
 
-/// After how long a sender gives an event up. Nothing in the plan takes as long.
+/// After how long a sender gives an event up; longer where leases have to run out. Nothing
+/// in the plan takes as long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// When a sender hangs up.
@@ -39,6 +39,12 @@ const IMPATIENCE: Duration = Duration::from_millis(8);
 
 /// When a handler fails late, 2½ times this.
 const FAILS_AFTER: Duration = Duration::from_millis(60);
+
+/// What a handler is told whose node is to be killed meanwhile.
+const DOOMED: Order = Order {
+    take_ms: 10_000,
+    end: End::Complete,
+};
 
 /// Between two attempts of one copy, at most. `Retry-After` counts in seconds, and the storm is to
 /// be over in some: the senders come back sooner than they are asked to.
@@ -50,10 +56,10 @@ const KEPT_MOST: usize = 10_000;
 /// All senders.
 pub(crate) struct Senders {
     pool: Pool,
-    ledger: Arc<Ledger>,
+    books: Arc<Books>,
     public_url: String,
     short_lease: Duration,
-    endpoints: Vec<&'static Endpoint>,
+    patience: Duration,
     /// Numbers the events.
     next: AtomicU64,
     /// Events that were acknowledged.
@@ -70,6 +76,8 @@ pub(crate) struct Tally {
     pub(crate) in_flight: u64,
     pub(crate) failed: u64,
     pub(crate) hung_up: u64,
+    /// Not answered because the node was killed, or not back yet.
+    pub(crate) killed: u64,
     /// Given up without a success.
     pub(crate) unanswered: u64,
     /// Answers that nobody should get, and broken connections. The first few are kept.
@@ -91,17 +99,30 @@ struct Mail {
 }
 
 impl Senders {
-    pub(crate) fn new(address: SocketAddr, storm: &Storm, ledger: &Arc<Ledger>) -> Self {
+    /// Makes senders that know the service as `public_url`; `short_lease` is that of the
+    /// endpoint whose handlers outlast it.
+    pub(crate) fn new(
+        pool: Pool,
+        public_url: &str,
+        short_lease: Duration,
+        books: &Arc<Books>,
+    ) -> Self {
         Self {
-            pool: Pool::new(address, storm.connections),
-            ledger: Arc::clone(ledger),
-            public_url: storm.settings.public_url.clone(),
-            short_lease: storm.short_lease,
-            endpoints: ENDPOINTS.iter().filter(|it| !it.batch).collect(),
+            pool,
+            books: Arc::clone(books),
+            public_url: public_url.to_owned(),
+            short_lease,
+            patience: PATIENCE,
             next: AtomicU64::new(0),
             done: Mutex::default(),
             tally: Mutex::new(Tally::new()),
         }
+    }
+
+    /// Makes the senders wait for leases of this length, which nodes that die leave behind.
+    pub(crate) fn wait_for_leases(mut self, lease: Duration) -> Self {
+        self.patience = PATIENCE.saturating_add(lease);
+        self
     }
 
     /// Carries out an errand.
@@ -148,8 +169,23 @@ impl Senders {
         }
     }
 
-    pub(crate) fn close(&self) {
-        self.pool.close();
+    /// Writes an event and returns it with its way: first to `node`, whose handler takes
+    /// so long that the node is killed meanwhile, and then to any until it is done.
+    pub(crate) fn doomed(
+        self: &Arc<Self>,
+        node: usize,
+    ) -> (Event, impl Future<Output = ()> + Send + use<>) {
+        let (senders, mail) = (Arc::clone(self), self.mail());
+        let event = Event::clone(&mail.event);
+        let way = async move {
+            senders.attempt_at(node, &mail, DOOMED).await;
+            senders.until_done(mail, []).await;
+        };
+        (event, way)
+    }
+
+    pub(crate) fn pool(&self) -> &Pool {
+        &self.pool
     }
 
     pub(crate) fn tally(&self) -> MutexGuard<'_, Tally> {
@@ -173,7 +209,7 @@ impl Senders {
     /// at least once, even if the event is done.
     async fn until_done(&self, mail: Arc<Mail>, orders: impl IntoIterator<Item = Order>) {
         let mut orders = orders.into_iter();
-        let give_up = Instant::now() + PATIENCE;
+        let give_up = Instant::now() + self.patience;
         let mut pause = Duration::from_millis(2);
         loop {
             let order = orders.next().unwrap_or(Order::COMPLETE);
@@ -192,20 +228,24 @@ impl Senders {
         }
     }
 
-    /// Sends once and notes the answer.
+    /// Sends once to any node and notes the answer.
     async fn attempt(&self, mail: &Arc<Mail>, order: Order) {
+        let node = fastrand::usize(..self.pool.nodes());
+        self.attempt_at(node, mail, order).await;
+    }
+
+    async fn attempt_at(&self, node: usize, mail: &Arc<Mail>, order: Order) {
         let mut begun = None;
         self.tally().sent += 1;
-        let answer = self
-            .pool
-            .send(self.sign(mail, order), || begun = Some(Instant::now()))
-            .await;
+        let request = self.sign(mail, order);
+        let begins = || begun = Some(Instant::now());
+        let answer = self.pool.send_to(node, request, begins).await;
         let took = begun.map(|begun| begun.elapsed());
         if answer
             .as_ref()
             .is_ok_and(|answer| answer.status.is_success())
         {
-            self.ledger.acknowledge(Event::clone(&mail.event));
+            self.books.acknowledge(Event::clone(&mail.event));
             // Release: pairs with the acquire in `until_done`. AcqRel by the swap, so
             // that one copy alone puts the event on the list.
             if !mail.acknowledged.swap(true, Ordering::AcqRel) {
@@ -270,8 +310,8 @@ impl Senders {
     }
 
     fn endpoint(&self, number: u64) -> &'static Endpoint {
-        let count = self.endpoints.len() as u64;
-        self.endpoints[usize::try_from(number % count).unwrap_or(0)]
+        let count = ENDPOINTS.len() as u64;
+        &ENDPOINTS[usize::try_from(number % count).unwrap_or(0)]
     }
 
     /// Keeps a done event for a late duplicate, in the place of another if there are
@@ -299,6 +339,7 @@ impl Tally {
             in_flight: 0,
             failed: 0,
             hung_up: 0,
+            killed: 0,
             unanswered: 0,
             unexpected: 0,
             surprises: Vec::new(),
@@ -306,7 +347,7 @@ impl Tally {
         }
     }
 
-    fn note(&mut self, answer: &std::io::Result<Answer>, path: &str, took: Option<Duration>) {
+    fn note(&mut self, answer: &Result<Answer, Unanswered>, path: &str, took: Option<Duration>) {
         const SURPRISES_MOST: usize = 5;
         let surprise = match answer {
             Ok(Answer {
@@ -324,7 +365,11 @@ impl Tally {
                 }
                 (status, _) => format!("{path} answered {status}"),
             },
-            Err(error) => format!("{path} did not answer: {error}"),
+            Err(Unanswered::Killed) => {
+                self.killed += 1;
+                return;
+            }
+            Err(Unanswered::Broken(error)) => format!("{path} did not answer: {error}"),
         };
         self.unexpected += 1;
         if self.surprises.len() < SURPRISES_MOST {

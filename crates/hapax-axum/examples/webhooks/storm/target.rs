@@ -1,11 +1,8 @@
 //! The service under the storm: the endpoints and layers of the real one, and a handler
 //! that does as the request orders.
 
-use super::{
-    Storm,
-    ledger::{Arrival, Event, Ledger},
-};
-use crate::endpoints::ENDPOINTS;
+use super::ledger::{Arrival, Event, Ledger};
+use crate::endpoints::{ENDPOINTS, Settings};
 use anyhow::Context;
 use axum::{
     Extension, Json, Router,
@@ -16,7 +13,8 @@ use axum::{
     routing::post,
 };
 use futures_util::future::join_all;
-use hapax_axum::{Counters, Delivery, LeasePolicy, WebhookLayer};
+use hapax_axum::{Builder, Counters, Delivery, Items, LeasePolicy, MissingLayer, WebhookLayer};
+use hapax_store::AnyStore;
 use serde_json::json;
 use std::{fmt, str::FromStr, sync::Arc, time::Duration};
 
@@ -40,6 +38,16 @@ pub(crate) enum End {
     Panic,
 }
 
+/// What the service is built on.
+pub(crate) struct Ground {
+    pub(crate) settings: Settings,
+    /// The fixed lease of the endpoint whose handlers outlast it.
+    pub(crate) short_lease: Duration,
+    pub(crate) store: AnyStore,
+    /// Changes the layers before they are built; a test plants its bugs here.
+    pub(crate) tweak: fn(Builder) -> Builder,
+}
+
 /// The endpoints, ready to be served.
 pub(crate) struct Target {
     layers: Vec<(&'static str, Duration, WebhookLayer)>,
@@ -47,27 +55,26 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Sets up an endpoint for every sender of single events, and the one with the
-    /// short lease.
-    pub(crate) fn build(storm: &Storm, ledger: &Arc<Ledger>) -> anyhow::Result<Self> {
-        let settings = &storm.settings;
+    /// Sets up an endpoint for every sender, and the one with the short lease.
+    pub(crate) fn build(ground: &Ground, ledger: &Arc<Ledger>) -> anyhow::Result<Self> {
+        let settings = &ground.settings;
         let mut layers = Vec::new();
-        for endpoint in ENDPOINTS.iter().filter(|endpoint| !endpoint.batch) {
+        for endpoint in ENDPOINTS {
             let secrets = endpoint.demo_secrets();
-            let builder = endpoint.builder(&secrets, storm.store.clone(), settings);
-            let layer = (storm.tweak)(builder)
+            let builder = endpoint.builder(&secrets, ground.store.clone(), settings);
+            let layer = (ground.tweak)(builder)
                 .build()
                 .with_context(|| format!("cannot set up {}", endpoint.path))?;
             layers.push((endpoint.path, settings.lease, layer));
         }
         let github = &ENDPOINTS[0];
         let builder = github
-            .builder(&github.demo_secrets(), storm.store.clone(), settings)
-            .lease(LeasePolicy::Fixed(storm.short_lease));
+            .builder(&github.demo_secrets(), ground.store.clone(), settings)
+            .lease(LeasePolicy::Fixed(ground.short_lease));
         layers.push((
             SHORT_LEASE,
-            storm.short_lease,
-            (storm.tweak)(builder).build()?,
+            ground.short_lease,
+            (ground.tweak)(builder).build()?,
         ));
         Ok(Self {
             layers,
@@ -124,6 +131,7 @@ struct Stage {
 async fn perform(
     State(stage): State<Stage>,
     delivery: Delivery,
+    batch: Result<Items, MissingLayer>,
     Extension(arrival): Extension<Arrival>,
     headers: HeaderMap,
 ) -> Response {
@@ -131,20 +139,19 @@ async fn perform(
     let Some(order) = order.and_then(|order| order.parse::<Order>().ok()) else {
         return StatusCode::NOT_IMPLEMENTED.into_response();
     };
+    // The storm's batches have one item.
+    let item = batch.as_ref().ok().and_then(|items| items.iter().next());
+    let id = item.map_or(delivery.id(), |item| item.id());
     let running = stage
         .ledger
-        .start(event(stage.path, delivery.id()), &arrival, stage.lease);
+        .start(event(stage.path, id), &arrival, stage.lease);
     if order.take_ms > 0 {
         tokio::time::sleep(Duration::from_millis(order.take_ms)).await;
     }
     match order.end {
         End::Complete => {
             running.complete();
-            (
-                StatusCode::ACCEPTED,
-                Json(json!({ "event": delivery.id() })),
-            )
-                .into_response()
+            (StatusCode::ACCEPTED, Json(json!({ "event": id }))).into_response()
         }
         End::Fail => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
         // Unwinds as a panic does, without a message for each of thousands.

@@ -9,13 +9,19 @@
 //!   surely settled in time if the answer came out before `arrived + lease`, and the id
 //!   is surely remembered until `ended + retention`.
 //!
+//! - if its process was killed before the answer came out, it was settled or it was not.
+//!   Until `arrived + lease` the id is surely held or remembered; after that it may run
+//!   again, even if the first run had completed. That is what *at least once* means, and
+//!   it is counted apart.
+//!
 //! What it cannot see are faults inside the few microseconds between these times.
 
-use super::ledger::{Acknowledged, Event, Run};
-use std::{
-    collections::HashMap,
-    time::{Duration, Instant},
+use super::{
+    books::{Acknowledged, Run},
+    ledger::Event,
+    moment::Moment,
 };
+use std::{collections::HashMap, time::Duration};
 
 /// What the ledger proves.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -34,6 +40,11 @@ pub(crate) struct Verdict {
     pub(crate) twice: Vec<Event>,
     /// Runs that outlasted their lease and whose event then ran again, as it should.
     pub(crate) overtaken: usize,
+    /// Runs that had not ended when their process was killed.
+    pub(crate) cut_short: usize,
+    /// Events that ran to completion, whose process was killed before anybody saw the
+    /// claim settled, and that ran to completion again when the lease was over.
+    pub(crate) again_after_kill: usize,
 }
 
 impl Verdict {
@@ -63,13 +74,17 @@ pub(crate) fn judge(runs: &[Run], acknowledged: &[Acknowledged], retention: Dura
                 verdict.twice.push(Event::clone(event));
             }
             let overtakes = |later: &&Run| later.started >= run.lease_end();
-            if run.outlasted() && runs[i + 1..].iter().any(overtakes) {
+            if run.cut {
+                verdict.cut_short += usize::from(run.ended.is_none());
+                let again = runs[i + 1..].iter().any(|later| later.completed);
+                verdict.again_after_kill += usize::from(run.completed && again);
+            } else if run.outlasted() && runs[i + 1..].iter().any(overtakes) {
                 verdict.overtaken += 1;
             }
         }
     }
 
-    let mut earliest: HashMap<&Event, Instant> = HashMap::new();
+    let mut earliest: HashMap<&Event, Moment> = HashMap::new();
     for acknowledged in acknowledged {
         let at = earliest
             .entry(&acknowledged.event)
@@ -87,29 +102,31 @@ pub(crate) fn judge(runs: &[Run], acknowledged: &[Acknowledged], retention: Dura
     verdict
 }
 
-fn first_completion(runs: &[&Run]) -> Option<Instant> {
+fn first_completion(runs: &[&Run]) -> Option<Moment> {
     let completed = runs.iter().filter(|run| run.completed);
     completed.filter_map(|run| run.ended).min()
 }
 
 impl Run {
     /// The lease surely holds until then.
-    fn lease_end(&self) -> Instant {
+    fn lease_end(&self) -> Moment {
         self.arrived + self.lease
     }
 
-    /// Whether this run surely holds its lease at `instant`.
-    fn holds_at(&self, instant: Instant) -> bool {
-        let running = self.ended.is_none_or(|ended| ended > instant);
-        running && instant < self.lease_end()
+    /// Whether this run surely holds its lease at `moment`, or is remembered as done.
+    fn holds_at(&self, moment: Moment) -> bool {
+        let running = self.ended.is_none_or(|ended| ended > moment);
+        let open = running || (self.cut && self.completed);
+        open && moment < self.lease_end()
     }
 
-    /// Whether the id is surely remembered as done at `instant`, thanks to this run.
-    fn remembered_at(&self, instant: Instant, retention: Duration) -> bool {
+    /// Whether the id is surely remembered as done at `moment`, thanks to this run.
+    fn remembered_at(&self, moment: Moment, retention: Duration) -> bool {
         let Some(ended) = self.ended.filter(|_| self.completed) else {
             return false;
         };
-        !self.outlasted() && ended <= instant && instant < ended + retention
+        let settled = !self.cut && !self.outlasted();
+        settled && ended <= moment && moment < ended + retention
     }
 
     /// Whether the lease may have ended before the claim was settled.
@@ -123,14 +140,12 @@ impl Run {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::LazyLock;
 
     const LEASE: u64 = 100;
     const RETENTION: Duration = Duration::from_millis(1000);
 
-    fn at(ms: u64) -> Instant {
-        static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-        *START + Duration::from_millis(ms)
+    fn at(ms: u64) -> Moment {
+        Moment::from_nanos(ms * 1_000_000)
     }
 
     /// A run of the event "e" whose answer came out when the handler ended.
@@ -143,6 +158,17 @@ mod tests {
             completed,
             answered: Some(at(ended_ms)),
             lease: Duration::from_millis(LEASE),
+            cut: false,
+        }
+    }
+
+    /// The same, but its process was killed before the answer came out.
+    fn cut(started_ms: u64, ended_ms: Option<u64>, completed: bool) -> Run {
+        Run {
+            ended: ended_ms.map(at),
+            answered: None,
+            cut: true,
+            ..run(started_ms, 0, completed)
         }
     }
 
@@ -234,5 +260,40 @@ mod tests {
     #[test]
     fn an_unacknowledged_event_is_not_lost() {
         assert!(judge(&[run(0, 10, false)], &[], RETENTION).is_good());
+    }
+
+    #[test]
+    fn a_run_cut_short_comes_through_after_its_lease() {
+        let runs = [cut(0, None, false), run(100, 110, true)];
+        let verdict = judge(&runs, &[acknowledged(111)], RETENTION);
+        assert!(verdict.is_good());
+        assert_eq!((verdict.cut_short, verdict.again_after_kill), (1, 0));
+        assert_eq!(verdict.overtaken, 0);
+    }
+
+    #[test]
+    fn a_completion_beside_the_lease_of_a_killed_process_is_twice() {
+        assert_eq!(twice(&[cut(0, None, false), run(99, 110, true)]), 1);
+        assert_eq!(twice(&[cut(0, Some(10), true), run(99, 110, true)]), 1);
+    }
+
+    #[test]
+    fn a_completion_that_was_not_settled_before_the_kill_runs_again() {
+        let runs = [cut(0, Some(10), true), run(100, 110, true)];
+        let verdict = judge(&runs, &[acknowledged(111)], RETENTION);
+        assert!(verdict.is_good());
+        assert_eq!((verdict.cut_short, verdict.again_after_kill), (0, 1));
+    }
+
+    #[test]
+    fn a_completion_answered_before_the_kill_is_remembered() {
+        // What the books do not call cut is judged as ever.
+        assert_eq!(twice(&[run(0, 10, true), run(500, 510, true)]), 1);
+    }
+
+    #[test]
+    fn an_acknowledged_event_cut_short_is_lost() {
+        let verdict = judge(&[cut(0, None, false)], &[acknowledged(5)], RETENTION);
+        assert_eq!(verdict.lost, [Event::from("e")]);
     }
 }

@@ -18,9 +18,9 @@ use hapax_benches::ids::{self, Id};
 use std::{hint::black_box, time::Duration};
 
 /// Instructions of a thousand calls, as they were when this was last looked at.
-const INSERT: u64 = 717_000;
-const DUPLICATE: u64 = 342_000;
-const EXPIRED_REUSE: u64 = 667_000;
+const INSERT: u64 = 662_000;
+const DUPLICATE: u64 = 303_000;
+const EXPIRED_REUSE: u64 = 585_000;
 
 const CALLS: u64 = 1_000;
 const LIVE: u64 = 4_000;

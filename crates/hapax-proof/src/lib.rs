@@ -19,6 +19,8 @@
 //!   choose.
 //! - [`planted`] puts known bugs between the set and its callers: what no means
 //!   notices is a missing test.
+//! - [`fault`] and [`weaken`] put faults into the set's source, for the program
+//!   `kill-matrix`, which lets every layer look for each.
 //!
 //! [`target`] holds the bodies of the fuzz targets, so that ordinary tests replay
 //! their seeds. The crate is not published.
@@ -29,6 +31,7 @@ pub mod check;
 pub mod collide;
 pub mod draw;
 pub mod exactness;
+pub mod fault;
 pub mod history;
 pub mod interleave;
 mod lease;
@@ -44,4 +47,5 @@ pub mod script;
 pub mod stress;
 pub mod target;
 pub mod watchdog;
+pub mod weaken;
 pub mod window;

@@ -2,7 +2,9 @@
 //!
 //! One thread, a clock that only the script moves, and one call after another:
 //! so every answer, every remaining time and every counter is exact, and the
-//! first difference is reported with the call that showed it.
+//! first difference is reported with the call that showed it. Where the set has
+//! an audit (under `cfg(hapax_pause)` and when fuzzing), its whole structure is
+//! checked after each call too.
 
 use std::{fmt, mem, sync::Arc, time::Duration};
 
@@ -74,6 +76,8 @@ pub fn compare(script: &Script, exactness: Exactness) -> Result<(), Difference> 
         begin_call();
         run.step(op).map_err(found)?;
         run.compare_counts().map_err(found)?;
+        #[cfg(any(hapax_pause, hapax_shuttle, fuzzing))]
+        set.audit().map_err(found)?;
     }
     run.finish().map_err(|what| Difference {
         step: script.ops.len(),

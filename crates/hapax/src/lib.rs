@@ -63,6 +63,8 @@ compile_error!(
     "hapax packs a slot's state into one 64-bit atomic, which this target does not have"
 );
 
+#[cfg(any(hapax_pause, hapax_shuttle, fuzzing))]
+mod audit;
 mod batch;
 mod bucket;
 mod build_error;

@@ -78,6 +78,9 @@ struct ModelClock {
     now_ms: AtomicU64,
     /// What the next reading says instead, once. Not modelled: set and used by one thread.
     dream_ms: std::sync::Mutex<Option<u64>>,
+    /// Whether a thread may be switched after a reading: `loom` switches before an atomic access,
+    /// never at a fence, so a fence right after a reading would hide that one before it is missing.
+    lingers: std::sync::atomic::AtomicBool,
 }
 
 impl ModelClock {
@@ -85,7 +88,13 @@ impl ModelClock {
         Self {
             now_ms: AtomicU64::new(0),
             dream_ms: std::sync::Mutex::default(),
+            lingers: std::sync::atomic::AtomicBool::new(false),
         }
+    }
+
+    fn linger(&self) {
+        // Relaxed, here and in `now`: set before there is another thread.
+        self.lingers.store(true, Ordering::Relaxed);
     }
 
     fn dream(&self, ms: u64) {
@@ -99,7 +108,12 @@ impl Clock for ModelClock {
             return Duration::from_millis(ms);
         }
         // Relaxed: a clock that orders nothing but its own readings.
-        Duration::from_millis(self.now_ms.fetch_add(0, Ordering::Relaxed))
+        let now_ms = self.now_ms.fetch_add(0, Ordering::Relaxed);
+        if self.lingers.load(Ordering::Relaxed) {
+            // Relaxed: only to be a point at which to switch.
+            self.now_ms.load(Ordering::Relaxed);
+        }
+        Duration::from_millis(now_ms)
     }
     fn resolution(&self) -> Duration {
         Duration::from_millis(1)
@@ -150,9 +164,15 @@ impl Model {
         model
     }
 
-    /// Puts a stranger in a slot of the base table.
-    fn fill(&self, distance: usize, slot: usize, until_ms: u64) {
-        self.put(STRANGER, distance, slot, until_ms);
+    /// Puts a stranger in a slot of the base table. It is at home in its bucket: were it one that
+    /// had spilled from A's home, its mark would hide that A's own is missing.
+    fn fill(&self, bucket: usize, slot: usize, until_ms: u64) {
+        let buckets = self.shard.plan().base_buckets as u64;
+        let home_bits = ((bucket as u64) << 32).div_ceil(buckets);
+        let stranger = Probe::of((STRANGER.tag << 32 | home_bits, STRANGER.fingerprint));
+        let base = self.shard.base();
+        assert_eq!(base.home(stranger), bucket);
+        base.plant(stranger, Place::new(0, slot), until_ms);
     }
 
     /// Fills a bucket of the table that the hint names.
@@ -262,8 +282,8 @@ impl Model {
         self.shard.base().copies(STRANGER.probe(), now_ms)
     }
 
-    /// When nothing runs: no slot is left undecided, no id is live twice, and the books agree with
-    /// a count of what is there.
+    /// When nothing runs: no slot is left undecided, no id is live twice, and a look-up finds what
+    /// is there.
     fn check_when_quiet(&self) {
         let now_ms = self.time.now_ms();
         let tables = self.shard.tables();

@@ -34,24 +34,28 @@ impl<'t> Reservation<'t> {
     /// Writes the fingerprint and sleeps for ever.
     #[cfg(all(test, hapax_loom))]
     pub(crate) fn abandon_unpublished(self, probe: Probe) {
-        self.fingerprint
-            .store(probe.fingerprint(), Ordering::Release);
+        self.write(probe);
         core::mem::forget(self);
     }
 
     /// Writes the fingerprint and lets everybody see the undecided entry.
     #[inline]
     pub(crate) fn publish(&mut self, probe: Probe, deadline_ms: u64) {
-        // Release: pairs with the Acquire in `read`: a reader of this fingerprint must not find
-        // the word of the tenant before.
-        self.fingerprint
-            .store(probe.fingerprint(), Ordering::Release);
+        self.write(probe);
         self.mine = self.mine.published(deadline_ms, probe.tag());
         self.is_published = true;
         // Release: pairs with the Acquire in `read`, which must see the fingerprint and all that
         // the caller wrote before it marked. A plain store: only the owner writes a reserved slot.
         self.meta.store(self.mine.bits(), Ordering::Release);
         sync::step(Step::Published);
+    }
+
+    #[inline]
+    fn write(&self, probe: Probe) {
+        // Release: pairs with the Acquire in `read`: a reader of this fingerprint must not find
+        // the word of the tenant before.
+        self.fingerprint
+            .store(probe.fingerprint(), Ordering::Release);
     }
 
     /// Decides the insert. **This is the instant at which it takes effect.** `None` where a rival

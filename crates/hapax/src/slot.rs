@@ -95,6 +95,12 @@ impl Meta {
         self.0 & STATE_MASK == SEEN
     }
 
+    /// The bits that name the id, with the fingerprint.
+    #[cfg(any(hapax_pause, hapax_shuttle, fuzzing))]
+    pub(crate) const fn id_bits(self) -> u64 {
+        self.0 & TAG_MASK
+    }
+
     /// Whether the slot's fingerprint belongs to this word and the word carries `tag`.
     ///
     /// `TENTATIVE`, `HELD` and `SEEN` are the three states from `0b010` up.

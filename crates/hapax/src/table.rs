@@ -217,7 +217,7 @@ impl Table {
 
     /// How many buckets past its home a look-up has to visit at `now_ms`, a reading taken before.
     #[inline]
-    fn spilled(&self, home: Bucket<'_>, now_ms: u64) -> usize {
+    pub(crate) fn spilled(&self, home: Bucket<'_>, now_ms: u64) -> usize {
         // Relaxed: as in `is_alive_at`.
         let mark = SpillMark::from_bits(home.spill_mark().load(Ordering::Relaxed));
         if mark.is_flat() {

@@ -49,6 +49,8 @@ fn clear_leaves_a_claim_to_its_holder() {
             cleared == 1,
             "done before it was cleared"
         );
+        let books = model.shard.wheel.at(model.time.now_ms());
+        assert_eq!((books.done, books.in_flight), (2 - cleared as u64, 0));
         model.check_when_quiet();
     });
 }
@@ -78,4 +80,33 @@ fn claim_settled_while_its_commit_returns_is_booked_once() {
         assert_eq!((books.done, books.ended), (1 - gone as u64, 0));
         model.check_when_quiet();
     });
+}
+
+/// Who is first next sees what was written before the id was forgotten, one by one or all at once.
+fn next_winner_sees(forget: fn(&Model)) {
+    explore(3, move || {
+        let model = one_done();
+        let work = Arc::new(AtomicU64::new(0));
+        let written = Arc::clone(&work);
+        let forgetter = spawn(&model, move |model| {
+            // Relaxed: the set has to order it.
+            written.store(1, Ordering::Relaxed);
+            forget(model);
+        });
+        if is_first(&model.mark(A)) {
+            // Relaxed: as above.
+            assert_eq!(work.load(Ordering::Relaxed), 1);
+        }
+        join(forgetter);
+    });
+}
+
+#[test]
+fn next_winner_sees_what_was_written_before_forgetting() {
+    next_winner_sees(|model| assert!(model.forget(A)));
+}
+
+#[test]
+fn next_winner_sees_what_was_written_before_clearing() {
+    next_winner_sees(|model| assert_eq!(clear(model), 1));
 }

@@ -95,6 +95,28 @@ fn hint_that_went_there_and_back_has_moved() {
     });
 }
 
+/// A mover has read the hint before all this and sleeps. The hint goes where he wants it and back;
+/// an inserter has looked for the id on the way there, another is first on the way back. Now the
+/// mover wakes, and must not bring back the very word that the first has read.
+#[test]
+fn slow_mover_brings_no_hint_back() {
+    explore(2, || {
+        let model = Model::new(plan(1, 2));
+        model.shard.postpone_tidying();
+        let early = model.shard.hint();
+        let other = spawn(&model, |model| model.mark(A));
+        model.point_at_class(1);
+        model.point_at_class(0);
+        let mine = model.mark(A);
+        let now_ms = model.time.now_ms();
+        let tables = model.shard.tables();
+        model.shard.point_at_class(&tables, early, 1, now_ms);
+        let answers = [mine, join(other)];
+        assert_eq!(firsts(&answers), 1, "{answers:?}");
+        model.check_when_quiet();
+    });
+}
+
 #[test]
 fn entry_of_an_old_table_still_counts() {
     explore(3, || {
@@ -105,6 +127,22 @@ fn entry_of_an_old_table_still_counts() {
         let answers = [model.mark(A), join(other)];
         join(clock);
         assert!(firsts(&answers) <= 1, "{answers:?}");
+        model.check_when_quiet();
+    });
+}
+
+#[test]
+fn entry_in_a_table_that_had_died_is_not_missed() {
+    explore(2, || {
+        // Nothing in the base has mattered yet, so its mark is dead until somebody raises it.
+        let model = Model::new(plan(1, 4));
+        model.shard.postpone_tidying();
+        let other = spawn(&model, |model| {
+            model.point_at_class(1);
+            model.mark(A)
+        });
+        let answers = [model.mark(A), join(other)];
+        assert_eq!(firsts(&answers), 1, "{answers:?}");
         model.check_when_quiet();
     });
 }
@@ -189,6 +227,26 @@ fn publisher_that_stops_before_naming_its_list_blocks_nobody() {
         let model = full_base(1000);
         let other = spawn(&model, |model| model.mark(A));
         let answers = [model.mark(A), join(other)];
+        assert_eq!(firsts(&answers), 1, "{answers:?}");
+        model.check_when_quiet();
+    });
+}
+
+/// A publisher stops before he names his list. Another loads it and inserts into its new table; an
+/// inserter who still has the list before must learn of it all the same.
+#[test]
+fn list_that_its_publisher_has_not_named_is_not_missed() {
+    explore(2, || {
+        let model = Model::new(plan(1, 4));
+        model.shard.postpone_tidying();
+        model.point_at_class(1);
+        let publisher = spawn(&model, |model| model.point_at_class(2));
+        let other = spawn(&model, |model| {
+            model.point_at_class(2);
+            model.mark(A)
+        });
+        let answers = [model.mark(A), join(other)];
+        join(publisher);
         assert_eq!(firsts(&answers), 1, "{answers:?}");
         model.check_when_quiet();
     });

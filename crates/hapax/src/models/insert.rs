@@ -26,6 +26,8 @@ fn two_free_slots_do_not_make_two_winners() {
         let other = spawn(&model, |model| model.mark(A));
         let answers = [model.mark(A), join(other)];
         assert_eq!(firsts(&answers), 1, "{answers:?}");
+        let books = model.shard.wheel.at(model.time.now_ms());
+        assert_eq!(books.done, 1, "who lost is still in the books");
         model.check_when_quiet();
     });
 }
@@ -62,6 +64,25 @@ fn spilled_and_home_do_not_make_two_winners() {
 }
 
 #[test]
+fn spills_to_two_distances_are_both_found() {
+    explore(2, || {
+        let model = Model::narrow(3);
+        model.fill(0, 0, 1000);
+        // Who reads the clock first spills past this one, who reads it later takes its place; both
+        // raise the mark of one home.
+        model.fill(1, 0, START_MS + 1);
+        let clock = spawn(&model, |model| model.pass(1));
+        let other = spawn(&model, |model| model.mark(B));
+        let mine = model.mark(A);
+        let other = join(other);
+        join(clock);
+        assert!(model.contains(A) || !is_first(&mine), "A's mark is gone");
+        assert!(model.contains(B) || !is_first(&other), "B's mark is gone");
+        model.check_when_quiet();
+    });
+}
+
+#[test]
 fn three_marks_of_one_id_have_one_winner() {
     explore(1, || {
         let model = Model::new(plan(1, 1));
@@ -70,6 +91,8 @@ fn three_marks_of_one_id_have_one_winner() {
         let third = spawn(&model, |model| model.mark(A));
         let answers = [model.mark(A), join(second), join(third)];
         assert_eq!(firsts(&answers), 1, "{answers:?}");
+        let books = model.shard.wheel.at(model.time.now_ms());
+        assert_eq!(books.done, 1, "who lost is still in the books");
         model.check_when_quiet();
     });
 }
@@ -191,7 +214,7 @@ fn forget_makes_room_for_one_winner() {
 
 #[test]
 fn undecided_copy_does_not_hide_the_live_one() {
-    explore(3, || {
+    explore(2, || {
         let model = Model::narrow(2);
         // Full for whoever reads the clock first, and spills; free for who reads it later.
         model.fill(0, 0, START_MS + 1);

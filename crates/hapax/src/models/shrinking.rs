@@ -2,7 +2,7 @@
 //!
 //! Two or three threads with two preemptions; where two tidy up, three with one. About 10 s in all.
 
-use super::{growth::full_base, *};
+use super::{claims::MARKS_END_MS, growth::full_base, *};
 
 /// Grown by two sizes, the hint at the larger; nothing in either is left alive.
 fn drained() -> Arc<Model> {
@@ -125,7 +125,7 @@ fn spilled_and_grown(ms_after_claim: u64, settle: fn(&Model, Token) -> bool) {
         assert_eq!((token.table, token.place.distance()), (1, 1));
         model.point_at_class(0);
         model.pass(ms_after_claim - 1);
-        let clock = spawn(&model, |model| model.pass(1));
+        let clock = spawn(&model, |model| model.pass(MARKS_END_MS));
         let rival = spawn(&model, |model| model.mark(A));
         let settled = settle(&model, token);
         let rival = join(rival);

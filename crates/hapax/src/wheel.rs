@@ -369,6 +369,16 @@ mod tests {
     }
 
     #[test]
+    fn claim_too_long_for_the_fine_ring_shares_no_counter_with_the_present() {
+        let wheel = Wheel::for_spans(1_000_000, 1000);
+        let (short, long) = (wheel.kind_of_lease(2000), wheel.kind_of_lease(500_000));
+        wheel.book(long, 500_000);
+        (1..=2000).for_each(|deadline_ms| wheel.book(short, deadline_ms));
+        assert_eq!(wheel.at(0), books(0, 2001, 0));
+        assert_eq!(wheel.at(400_000), books(0, 1, 2000));
+    }
+
+    #[test]
     fn nothing_drifts_under_contention() {
         let (wheel, start) = (Wheel::for_spans(30, 30), Barrier::new(4));
         std::thread::scope(|scope| {

@@ -77,7 +77,7 @@ pub trait Contender: Send + Sync {
     /// Runs what the contender's documentation offers for removing old entries by hand.
     fn maintain(&self) {}
 
-    /// The number of independent parts the set has now, where it tells.
+    /// The number of independent parts, where an empty set tells.
     fn shards(&self) -> Option<usize> {
         None
     }

@@ -121,6 +121,7 @@ pub fn leftover(row: &Row, burst: usize, retention: Duration, meter: Meter<'_>) 
     let before = meter().live_bytes;
     let weigh = || meter().live_bytes.saturating_sub(before);
     let set = build(row, retention, 0);
+    let shards = set.shards();
     set.prefill(old);
     let full_bytes = weigh();
     thread::sleep(retention + Duration::from_millis(50));
@@ -145,7 +146,7 @@ pub fn leftover(row: &Row, burst: usize, retention: Duration, meter: Meter<'_>) 
         bytes_after_calls,
         bytes_after_maintenance: weigh(),
         first_call,
-        shards: set.shards(),
+        shards,
     }
 }
 

@@ -66,7 +66,7 @@ impl<S: HashPair, C: Clock> Contender for DedupSet<S, C> {
         DedupSet::check_and_mark(self, id)
     }
 
-    /// After a burst has gone each shard is down to one table.
+    /// An empty set has one table per shard.
     fn shards(&self) -> Option<usize> {
         usize::try_from(self.stats().tables)
             .ok()

@@ -55,7 +55,8 @@ const BYTES: &str = "a table fills to two thirds before it grows, and settles be
     slot is 16 bytes, of which half is the fingerprint that keeps two ids apart";
 
 /// What an empty set keeps.
-const BOOKS: &str = "6 KiB of each shard are its books, three rings of counters that never grow";
+const BOOKS: &str = "6 KiB of each shard are its books, three rings of counters that never grow; and the \
+    2,048 ids that come after the burst do not fit in the smallest tables, so each shard has a second";
 
 /// A signed request.
 const SIGNED: &str = "most of it is what the layer costs without a signature; the rest is reading \

@@ -7,7 +7,7 @@ mod server;
 use hapax_redis::{RedisStore, Warning};
 use hapax_store::{ClaimStore, ErrorKind, Key, Outcome, SettleError, StoreLease};
 use proxy::Proxy;
-use server::{LEASE, PATIENCE, Server, fails, first, free_port, key, recovery, shown, soon};
+use server::{LEASE, PATIENCE, Server, claim, fails, first, free_port, key, recovery, shown, soon};
 use std::{
     error::Error,
     time::{Duration, Instant},
@@ -51,20 +51,8 @@ async fn killed_server_is_found_again_and_a_lease_held_meanwhile_completes() {
     let completing = tokio::spawn(lease.complete());
     server.restart();
     completing.await.unwrap().expect("within `settle_within`");
-    assert!(
-        store
-            .claim(&key("held"), LEASE)
-            .await
-            .unwrap()
-            .is_duplicate()
-    );
-    assert!(
-        store
-            .claim(&key("done"), LEASE)
-            .await
-            .unwrap()
-            .is_duplicate()
-    );
+    assert!(claim(&store, "held").await.is_duplicate());
+    assert!(claim(&store, "done").await.is_duplicate());
     let back = recovery(&store).await;
     println!("seen: {}; back after {back:?}", shown(&error));
 }
@@ -100,13 +88,7 @@ async fn stopped_server_costs_each_call_its_timeout_and_no_more() {
     completing.await.unwrap().expect("within `settle_within`");
     let completed = started.elapsed();
     let back = recovery(&store).await;
-    assert!(
-        store
-            .claim(&key("held"), LEASE)
-            .await
-            .unwrap()
-            .is_duplicate()
-    );
+    assert!(claim(&store, "held").await.is_duplicate());
     for n in 0..4 {
         drop(first(&store, &format!("later {n}")).await);
     }
@@ -141,13 +123,7 @@ async fn completion_that_could_not_be_sent_does_not_release() {
     // For longer than a release in the background would be tried.
     let until = Instant::now() + TIMEOUT * 2;
     while Instant::now() < until {
-        assert!(
-            store
-                .claim(&key("held"), LEASE)
-                .await
-                .unwrap()
-                .is_in_flight()
-        );
+        assert!(claim(&store, "held").await.is_in_flight());
         tokio::task::yield_now().await;
     }
 }
@@ -189,30 +165,12 @@ async fn server_without_memory_refuses_new_ids_and_still_completes() {
     let many = store.claim_many(&[key("new"), key("done")], LEASE).await;
     assert_eq!(many[0].as_ref().unwrap_err().kind(), ErrorKind::Full);
     assert!(many[1].as_ref().unwrap().is_duplicate());
-    assert!(
-        store
-            .claim(&key("done"), LEASE)
-            .await
-            .unwrap()
-            .is_duplicate()
-    );
-    assert!(
-        store
-            .claim(&key("held"), LEASE)
-            .await
-            .unwrap()
-            .is_in_flight()
-    );
+    assert!(claim(&store, "done").await.is_duplicate());
+    assert!(claim(&store, "held").await.is_in_flight());
     extended.extend(LEASE * 2).await.expect("takes no memory");
     held.complete().await.expect("takes no memory");
     other.release().await.expect("gives memory back");
-    assert!(
-        store
-            .claim(&key("held"), LEASE)
-            .await
-            .unwrap()
-            .is_duplicate()
-    );
+    assert!(claim(&store, "held").await.is_duplicate());
 
     let _: () = server.run(&["CONFIG", "SET", "maxmemory", "0"]);
     drop(first(&store, "new").await);

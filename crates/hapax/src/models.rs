@@ -310,6 +310,15 @@ fn is_first(answer: &Answer) -> bool {
     matches!(answer, Answer::First(_))
 }
 
+/// Of a late holder and a newcomer one has won, and the newcomer was told so.
+fn one_won(newcomer: &Answer, completed: bool) {
+    match newcomer {
+        Answer::First(_) => assert!(!completed, "the holder and the newcomer both won"),
+        Answer::Duplicate => assert!(completed, "nobody won"),
+        Answer::InFlight { .. } | Answer::Full => {}
+    }
+}
+
 fn firsts(answers: &[Answer]) -> usize {
     answers.iter().filter(|answer| is_first(answer)).count()
 }

@@ -186,12 +186,17 @@ pub(crate) fn key(id: &str) -> Key {
     Key::new("test", id.as_bytes())
 }
 
+/// Claims a key and expects an answer.
+pub(crate) async fn claim<S: ClaimStore>(store: &S, id: &str) -> Outcome<S::Lease> {
+    let answer = store.claim(&key(id), LEASE).await;
+    answer.unwrap_or_else(|error| panic!("{id} should be answered: {error:?}"))
+}
+
 /// Claims a key that must be free.
 pub(crate) async fn first<S: ClaimStore>(store: &S, id: &str) -> S::Lease {
-    match store.claim(&key(id), LEASE).await {
-        Ok(Outcome::First(lease)) => lease,
-        Ok(other) => panic!("{id} should be first, is {:?}", other.map(|_| ())),
-        Err(error) => panic!("{id} should be first: {error:?}"),
+    match claim(store, id).await {
+        Outcome::First(lease) => lease,
+        other => panic!("{id} should be first, is {:?}", other.map(|_| ())),
     }
 }
 

@@ -164,11 +164,7 @@ fn closing_under_a_holder(ms_after_claim: u64) {
         let completed = model.complete(token);
         let rival = join(rival);
         join(closer);
-        match rival {
-            Answer::First(_) => assert!(!completed, "the holder and the newcomer both won"),
-            Answer::Duplicate => assert!(completed, "nobody won"),
-            Answer::InFlight { .. } | Answer::Full => {}
-        }
+        one_won(&rival, completed);
         if completed || is_first(&rival) {
             assert!(model.contains(A), "an acknowledged id is gone");
         }

@@ -22,6 +22,13 @@ pub(crate) struct Layer {
     pub(crate) no_end_is_found: bool,
 }
 
+const SETS_AND_PROOFS: &[&str] = &[
+    "hapax/src",
+    "hapax/tests",
+    "hapax-proof/src",
+    "hapax-proof/tests",
+];
+
 pub(crate) const LAYERS: [Layer; 4] = [
     Layer {
         name: "tests",
@@ -39,12 +46,7 @@ pub(crate) const LAYERS: [Layer; 4] = [
             ],
             &["-p", "hapax", "--test", "*"],
         ],
-        built_from: &[
-            "hapax/src",
-            "hapax/tests",
-            "hapax-proof/src",
-            "hapax-proof/tests",
-        ],
+        built_from: SETS_AND_PROOFS,
         prefix: "",
         at_once: 2,
         sees_orderings: false,
@@ -74,12 +76,7 @@ pub(crate) const LAYERS: [Layer; 4] = [
             "--test",
             "replay",
         ]],
-        built_from: &[
-            "hapax/src",
-            "hapax/tests",
-            "hapax-proof/src",
-            "hapax-proof/tests",
-        ],
+        built_from: SETS_AND_PROOFS,
         prefix: "",
         at_once: 2,
         sees_orderings: false,
@@ -100,12 +97,7 @@ pub(crate) const LAYERS: [Layer; 4] = [
             "--test",
             "stalls",
         ]],
-        built_from: &[
-            "hapax/src",
-            "hapax/tests",
-            "hapax-proof/src",
-            "hapax-proof/tests",
-        ],
+        built_from: SETS_AND_PROOFS,
         prefix: "",
         at_once: 1,
         sees_orderings: false,

@@ -1,8 +1,9 @@
 #!/bin/sh
-# Runs the whole set in chosen interleavings: random ones, priorities (PCT), and
-# those that the committed seeds of the fuzz targets spell out.
+# Runs the whole set, and the layer on top of it, in chosen interleavings: random
+# ones, priorities (PCT), and those that the committed seeds of the fuzz targets
+# spell out.
 #
-#   ci/schedules.sh [EXECUTIONS]         default: 20000 for each test, about 30 s
+#   ci/schedules.sh [EXECUTIONS]         default: 20000 for each test, about 60 s
 #
 # Shuttle treats every memory ordering as the strongest: this finds errors of
 # logic, never a missing fence (that is what the loom models are for).
@@ -15,7 +16,7 @@ export CARGO_TARGET_DIR=target/shuttle
 
 passed=0
 failed=0
-for test in schedules replay; do
+for test in schedules replay adapter; do
     if cargo test --release -p hapax-proof --test "$test" -- --nocapture --test-threads 1; then
         passed=$((passed + 1))
     else

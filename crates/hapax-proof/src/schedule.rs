@@ -54,6 +54,15 @@ impl Moving for ScheduledClock {
     }
 }
 
+/// Tells how many executions a test runs: `HAPAX_EXECUTIONS`, or 20,000.
+#[must_use]
+pub fn executions() -> usize {
+    std::env::var("HAPAX_EXECUTIONS")
+        .ok()
+        .and_then(|given| given.parse().ok())
+        .unwrap_or(20_000)
+}
+
 /// Who chooses the next thread.
 #[derive(Clone, Debug)]
 pub enum Chooser {
@@ -104,7 +113,9 @@ pub fn run(plan: &Plan, chooser: Chooser, bug: Option<Bug>) -> usize {
     }
 }
 
-fn config() -> Config {
+/// Sets shuttle up: it says nothing but what fails, and an execution ends.
+#[must_use]
+pub fn config() -> Config {
     let mut config = Config::new();
     config.failure_persistence = FailurePersistence::None;
     config.silence_warnings = true;

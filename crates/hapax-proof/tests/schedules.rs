@@ -13,19 +13,12 @@ use hapax_proof::{
     draw::{Draw, bytes_from_seed},
     plan::{Plan, Theme},
     planted::Bug,
-    schedule::{Chooser, run},
+    schedule::{Chooser, executions, run},
     target,
 };
 
 /// Executions of one plan before the next is drawn.
 const A_PLAN: usize = 4;
-
-fn executions() -> usize {
-    std::env::var("HAPAX_EXECUTIONS")
-        .ok()
-        .and_then(|given| given.parse().ok())
-        .unwrap_or(20_000)
-}
 
 fn plan(seed: u64, theme: Theme) -> Plan {
     Plan::draw(&mut Draw::new(&bytes_from_seed(seed, 40)), theme)

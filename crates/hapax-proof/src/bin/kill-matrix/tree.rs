@@ -3,12 +3,13 @@
 use std::{fs, io, path::Path};
 
 /// What the copy needs.
-const PARTS: [&str; 5] = [
+const PARTS: [&str; 6] = [
     "Cargo.toml",
     "Cargo.lock",
     "rust-toolchain.toml",
     "crates",
     "benches",
+    "fuzz/seeds",
 ];
 
 /// Makes `copy` the same as the tree at `root`.

@@ -5,5 +5,5 @@
 source "$(dirname "$0")/lib.sh"
 
 say "loom models"
-RUSTFLAGS="--cfg hapax_loom" CARGO_TARGET_DIR=target/loom \
+RUSTFLAGS="--cfg hapax_loom -D warnings" CARGO_TARGET_DIR=target/loom \
     cargo test --locked -p hapax --release --lib "models::${1:-}"

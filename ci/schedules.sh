@@ -11,7 +11,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 export RUSTUP_AUTO_INSTALL=0
 export HAPAX_EXECUTIONS="${1:-20000}"
-export RUSTFLAGS="--cfg hapax_shuttle"
+export RUSTFLAGS="--cfg hapax_shuttle -D warnings"
 export CARGO_TARGET_DIR=target/shuttle
 
 passed=0

@@ -5,7 +5,7 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 export RUSTUP_AUTO_INSTALL=0
-export RUSTFLAGS="--cfg hapax_pause"
+export RUSTFLAGS="--cfg hapax_pause -D warnings"
 export CARGO_TARGET_DIR=target/pause
 
 passed=0

@@ -1,9 +1,14 @@
-//! Models of the protocol under `loom`: every interleaving of two or three threads, up to a bound
+//! Models of the protocol under `loom`: the interleavings of two or three threads, up to a bound
 //! of preemptions, with the weakest memory orderings that the code asks for.
 //!
 //! The code that runs here is the code that ships; only its atomics are `loom`'s. The clock is an
 //! atomic read by a *Relaxed* read-modify-write: a stronger one would order the threads at every
 //! reading and hide a fence that is missing.
+//!
+//! Every call begins with such a reading, and that matters twice: `loom` tries two accesses of a
+//! word in both orders, but of each word it remembers only the last access. A thread that loads a
+//! word and then changes it hides from itself the loads of others before. What is explored in spite
+//! of that are the orders from one reading of the clock to the next.
 //!
 //! `HAPAX_LOOM_PREEMPTIONS` deepens every model by as much. `ci/loom.sh` runs them all.
 

@@ -199,7 +199,7 @@ impl Shard {
     /// Notes that a list is about to be used. Takes effect before the hint can move to one of its
     /// tables, so whoever reads the hint there, or a later one, finds this list or a later one.
     #[inline]
-    fn use_list(&self, name: ListName) {
+    pub(crate) fn use_list(&self, name: ListName) {
         // Relaxed: if it is newer already, its raiser has done what we would do.
         if self.newest.load(Ordering::Relaxed) < name.bits() {
             // Release: pairs with the Acquire in `tables`, which must find this list.
@@ -335,6 +335,17 @@ impl Shard {
             self.use_list(name);
         }
         won
+    }
+
+    /// Publishes a list, empty or of one fresh table, and sleeps before naming it.
+    #[cfg(all(test, hapax_loom))]
+    pub(crate) fn publish_unnamed(&self, class: Option<u32>, until_ms: u64) -> ListName {
+        let seen = self.grown.load();
+        let serial = ListName::of(&seen).serial() + 1;
+        let fresh = class.and_then(|class| self.plan.table(serial, class, until_ms));
+        let tables = fresh.into_iter().map(Arc::new).collect();
+        assert!(self.grown.replace(&seen, List { serial, tables }), "alone");
+        ListName::new(serial, class.is_none())
     }
 
     // ---- giving back ------------------------------------------------------------------------

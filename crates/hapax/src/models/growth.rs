@@ -247,3 +247,33 @@ fn list_that_its_publisher_has_not_named_is_not_missed() {
         model.check_when_quiet();
     });
 }
+
+/// One publisher empties the list and is slow to name it, the next fills it again and never names
+/// it. An inserter uses its table and moves the hint there; then the first names the empty list.
+/// Whoever reads the hint now must not take the empty list for the newest.
+#[test]
+fn list_that_was_used_is_named_by_who_used_it() {
+    explore(2, || {
+        let model = Model::new(plan(1, 2));
+        model.shard.postpone_tidying();
+        model.point_at_class(1);
+        model.point_at_class(0);
+        model.pass(RETENTION_MS + 1);
+        for slot in 0..3 {
+            model.fill(0, slot, 1000);
+        }
+        let empty = model.shard.publish_unnamed(None, 0);
+        model.shard.publish_unnamed(Some(1), 1000);
+        let slow = spawn(&model, move |model| {
+            // Only to be a point at which to switch, as every call has one.
+            model.time.now_ms();
+            model.shard.use_list(empty);
+        });
+        let first = model.mark(A);
+        assert!(model.forget(STRANGER), "room in the base");
+        let again = model.mark(A);
+        join(slow);
+        assert_eq!(firsts(&[first, again]), 1, "{first:?} {again:?}");
+        model.check_when_quiet();
+    });
+}

@@ -12,7 +12,8 @@
 //!   decides exactly whether the definition allows it, and [`brute`] decides the
 //!   same by trying everything, so that the checker is checked too.
 //! - [`oracle`] compares every answer of the set, one call after another, with a
-//!   naive map ([`script`] turns bytes into calls).
+//!   naive map ([`script`] turns bytes into calls), and [`limit`] who has to make
+//!   room in a set that is full.
 //! - [`plan`] gives each of several threads a list of calls; [`record`] performs
 //!   and records them; [`stress`] runs them on real threads, `schedule` (under
 //!   `cfg(hapax_shuttle)`) in an interleaving that bytes or a random scheduler
@@ -29,12 +30,14 @@
 pub mod brute;
 pub mod check;
 pub mod collide;
+pub mod difference;
 pub mod draw;
 pub mod exactness;
 pub mod fault;
 pub mod history;
 pub mod interleave;
 mod lease;
+pub mod limit;
 pub mod naive;
 pub mod oracle;
 pub mod plan;

@@ -41,6 +41,12 @@ pub struct Books {
     /// Leases that were given back after they ended, overtaken or not: counted as
     /// released, expired or lost.
     pub released_late: u64,
+    /// Ids that had to make room, at a limit.
+    pub forgotten_early: u64,
+    /// Calls told that the set is full.
+    pub refused: u64,
+    /// Marks that were first and found no room. Not among the first.
+    pub unrecorded: u64,
 }
 
 /// How many ids are known.
@@ -116,6 +122,15 @@ impl Naive {
             },
             _ => Known::No,
         }
+    }
+
+    /// Every id that is known, and until when, in ms.
+    pub fn all_known(&self) -> impl Iterator<Item = (Id, Known, u64)> {
+        self.entries.iter().filter_map(|(&id, entry)| {
+            let (Entry::Done { end_ms } | Entry::Held { end_ms, .. }) = *entry;
+            let known = self.known(id);
+            (known != Known::No).then_some((id, known, end_ms))
+        })
     }
 
     /// Marks the id if it is not known; tells what it was.
@@ -217,6 +232,19 @@ impl Naive {
             self.books.cleared += u64::from(self.known(id) == Known::Done);
             self.replace(id, None);
         }
+    }
+
+    /// The id had to make room for another.
+    pub fn push_out(&mut self, id: Id) {
+        self.replace(id, None);
+        self.books.forgotten_early += 1;
+    }
+
+    /// The id that was just marked found no room: it was first, and that is all.
+    pub fn unrecord(&mut self, id: Id) {
+        self.replace(id, None);
+        self.books.first -= 1;
+        self.books.unrecorded += 1;
     }
 
     /// Counts the ids that are known, and those of them in flight; and how many

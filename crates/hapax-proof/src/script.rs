@@ -63,7 +63,8 @@ pub enum Op {
     MarkFor(u16, Span),
     /// `check_and_mark_many` on three ids from this one on, the first one twice.
     MarkMany(u16),
-    /// `check_and_mark` on so many ids that were never used before.
+    /// `check_and_mark` on so many ids that were never used before; at a
+    /// [`Limit`](crate::limit::Limit), `claim` on some of them.
     Fill(u8),
     /// `claim`.
     Claim(u16),

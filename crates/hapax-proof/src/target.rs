@@ -5,7 +5,8 @@ use crate::{
     check::check,
     draw::Draw,
     exactness::EXACTNESS,
-    oracle::compare,
+    limit::Limit,
+    oracle::{compare, compare_at_limit},
     plan::{Plan, Theme},
     planted::Bug,
     random,
@@ -23,7 +24,8 @@ pub const ALL: [(&str, Target); 4] = [
     ("claims", claims),
 ];
 
-/// Compares one thread's calls with the naive map.
+/// Compares one thread's calls with the naive map, without a limit and with the
+/// one that the last bytes name.
 ///
 /// # Panics
 ///
@@ -32,6 +34,10 @@ pub fn ops(bytes: &[u8]) {
     let script = Script::draw(&mut Draw::new(bytes));
     if let Err(difference) = compare(&script, EXACTNESS) {
         panic!("{difference}\n{script}");
+    }
+    let limit = Limit::at_the_end_of(bytes);
+    if let Err(difference) = compare_at_limit(&script, limit, EXACTNESS) {
+        panic!("{limit:?}: {difference}\n{script}");
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use hapax::{Claim, DedupSet, ManualClock};
+use hapax::{Claim, DedupSet, ManualClock, WhenFull};
 use hapax_proof::{
     draw::{Draw, bytes_from_seed},
     exactness::EXACTNESS,
-    oracle::compare,
+    limit::Limit,
+    oracle::{compare, compare_at_limit},
     script::{Op, Script, Shape, Span},
 };
 use proptest::prelude::*;
@@ -23,6 +24,19 @@ fn shape() -> impl Strategy<Value = Shape> {
     proptest::array::uniform2(any::<u8>()).prop_map(|b| Shape::draw(&mut Draw::new(&b)))
 }
 
+/// Calls that more often bring many ids, so that a limit is reached.
+fn crowding_ops() -> impl Strategy<Value = Vec<Op>> {
+    let op = proptest::array::uniform4(any::<u8>()).prop_map(|b| match b {
+        [0..64, ids, ..] => Op::Fill(ids % 32),
+        _ => Op::draw(&mut Draw::new(&b)),
+    });
+    proptest::collection::vec(op, 0..80)
+}
+
+fn limit() -> impl Strategy<Value = Limit> {
+    any::<[u8; 2]>().prop_map(|b| Limit::at_the_end_of(&b))
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -31,6 +45,15 @@ proptest! {
         let script = Script { shape, ops };
         if let Err(difference) = compare(&script, EXACTNESS) {
             return Err(TestCaseError::fail(format!("{difference}\n{script}")));
+        }
+    }
+
+    #[test]
+    fn every_answer_at_a_limit_is_too(shape in shape(), limit in limit(), ops in crowding_ops()) {
+        let script = Script { shape, ops };
+        if let Err(difference) = compare_at_limit(&script, limit, EXACTNESS) {
+            let found = format!("{limit:?}: {difference}\n{script}");
+            return Err(TestCaseError::fail(found));
         }
     }
 }
@@ -42,6 +65,55 @@ fn long_scripts_from_fixed_seeds_agree_too() {
         let script = Script::draw(&mut Draw::new(&bytes_from_seed(seed, 800)));
         if let Err(difference) = compare(&script, EXACTNESS) {
             panic!("seed {seed}: {difference}\n{script}");
+        }
+    }
+}
+
+#[test]
+fn long_scripts_that_reach_the_limit_agree_too() {
+    let scripts = if cfg!(debug_assertions) { 20 } else { 400 };
+    let (mut forgotten_early, mut refused, mut unrecorded) = (0, 0, 0);
+    for seed in 0..scripts {
+        let bytes = bytes_from_seed(seed, 400);
+        let mut script = Script::draw(&mut Draw::new(&bytes));
+        let limit = Limit::at_the_end_of(&bytes);
+        script.ops = script
+            .ops
+            .chunks(5)
+            .flat_map(|ops| [&[Op::Fill(14)], ops].concat())
+            .collect();
+        let books = compare_at_limit(&script, limit, EXACTNESS)
+            .unwrap_or_else(|difference| panic!("seed {seed}, {limit:?}: {difference}\n{script}"));
+        forgotten_early += books.forgotten_early;
+        refused += books.refused;
+        unrecorded += books.unrecorded;
+    }
+    // Else the scripts would say nothing about limits.
+    let reached = [forgotten_early, refused, unrecorded];
+    println!("forgotten early, refused, unrecorded: {reached:?}");
+    assert!(reached.iter().all(|&n| n > scripts), "{reached:?}");
+}
+
+/// A set that starts small and fills up to its limit, no further, wave by wave.
+#[test]
+fn set_that_grows_up_to_its_limit_has_room_for_all() {
+    for (shards, colliding) in [(1, false), (1, true), (2, false)] {
+        for max_entries in 1..=40 {
+            let shape = Shape {
+                retention_ms: 20,
+                lease_ms: 20,
+                capacity: 1,
+                shards,
+                colliding,
+            };
+            let ops = [Op::Fill(max_entries), Op::Advance(Span::Retention(2))].repeat(4);
+            let limit = Limit {
+                max_entries: max_entries.into(),
+                when_full: [WhenFull::ForgetOldest, WhenFull::Refuse][usize::from(max_entries % 2)],
+                claims_of_five: max_entries % 3,
+            };
+            compare_at_limit(&Script { shape, ops }, limit, EXACTNESS)
+                .unwrap_or_else(|difference| panic!("{shape:?}, {limit:?}: {difference}"));
         }
     }
 }

@@ -225,6 +225,28 @@ mod tests {
         }
     }
 
+    /// Long epochs would keep spills marked that are long over.
+    #[test]
+    fn span_is_cut_into_six_epochs() {
+        for span_ms in [999, 86_400_000, 31_536_000_000] {
+            let epochs = Epochs::covering(span_ms, 1);
+            let ten = epochs.of(10 * span_ms).0;
+            assert!((59..=60).contains(&ten), "{span_ms} ms: {ten}");
+        }
+    }
+
+    #[test]
+    fn mark_ahead_is_kept_for_an_eighth_of_a_round_and_no_longer() {
+        const EIGHTH: u64 = 1 << 21;
+        let first = 1 << 30;
+        let mark = raise(FLAT, first, 3, first);
+        let kept = raise(mark, first - EIGHTH, 1, first - EIGHTH);
+        assert_eq!(kept, mark, "covered by it");
+        let now = first - EIGHTH - 1;
+        let afresh = raise(mark, now, 1, now);
+        assert_eq!(afresh, raise(FLAT, now, 1, now), "it has come round");
+    }
+
     /// What was marked, and is needed: the distance of every raise whose epochs are not over.
     fn needed(raises: &[(u64, u64, usize)], epoch: u64) -> usize {
         let covering = raises.iter().filter(|(_, until, _)| *until >= epoch);

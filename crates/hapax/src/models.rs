@@ -334,7 +334,11 @@ fn spawn<R: 'static>(
     with: impl FnOnce(&Model) -> R + 'static,
 ) -> JoinHandle<R> {
     let model = Arc::clone(model);
-    loom::thread::spawn(move || with(&model))
+    loom::thread::spawn(move || {
+        // A point at which to switch, also where `with` reads no clock.
+        model.time.now_ms();
+        with(&model)
+    })
 }
 
 fn join<R>(thread: JoinHandle<R>) -> R {

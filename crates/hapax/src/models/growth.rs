@@ -264,11 +264,7 @@ fn list_that_was_used_is_named_by_who_used_it() {
         }
         let empty = model.shard.publish_unnamed(None, 0);
         model.shard.publish_unnamed(Some(1), 1000);
-        let slow = spawn(&model, move |model| {
-            // Only to be a point at which to switch, as every call has one.
-            model.time.now_ms();
-            model.shard.use_list(empty);
-        });
+        let slow = spawn(&model, move |model| model.shard.use_list(empty));
         let first = model.mark(A);
         assert!(model.forget(STRANGER), "room in the base");
         let again = model.mark(A);

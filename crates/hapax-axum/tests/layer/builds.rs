@@ -134,7 +134,11 @@ fn a_token_that_no_header_can_hold_is_refused_without_showing_it() {
 fn urls_and_verifiers_are_wanted_where_they_are_used() {
     for provider in [Provider::square(), Provider::twilio()] {
         assert!(matches!(
-            error(provider, |b| b.secret("x")),
+            error(provider.clone(), |b| b.secret("x")),
+            BuildError::UrlMissing { .. }
+        ));
+        assert!(matches!(
+            error(provider, |b| b.secret("x").url("")),
             BuildError::UrlMissing { .. }
         ));
     }

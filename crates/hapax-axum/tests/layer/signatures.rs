@@ -6,7 +6,10 @@ use hapax_axum::{Provider, Reason, signature::*};
 use hmac::{Hmac, KeyInit, Mac};
 use http::{HeaderName, HeaderValue};
 use sha2::Sha256;
-use std::time::{Duration, UNIX_EPOCH};
+use std::{
+    error::Error,
+    time::{Duration, UNIX_EPOCH},
+};
 
 const NOW: u64 = 1_700_000_000;
 const SECRET: &str = "It's a Secret to Everybody";
@@ -262,6 +265,22 @@ async fn list_of_a_thousand_signatures_is_refused_before_any_hash() {
     .await;
     // Other versions are skipped, within the length of a sane header.
     assert_eq!(rig.send(list(100, ",v0=00")).await.status(), 202);
+}
+
+#[tokio::test]
+async fn header_longer_than_4096_bytes_is_refused_unread() {
+    let rig = rig(Provider::github(), &[SECRET]);
+    let long = |bytes: usize| github(&format!("sha256={}", "0".repeat(bytes - 7)));
+    refused(&rig, long(4096), Reason::SignatureMalformed).await;
+    refused(&rig, long(4097), Reason::SignaturesTooMany).await;
+}
+
+#[test]
+fn cause_of_a_verifier_that_cannot_answer_is_kept() {
+    let down = VerifyError::Unavailable("down".into());
+    let cause = down.source().map(ToString::to_string);
+    assert_eq!(cause.as_deref(), Some("down"));
+    assert!(VerifyError::Wrong.source().is_none());
 }
 
 #[tokio::test]

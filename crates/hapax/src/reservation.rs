@@ -18,7 +18,6 @@ pub(crate) struct Reservation<'t> {
     fingerprint: &'t AtomicU64,
     /// The word we last wrote.
     mine: Meta,
-    is_published: bool,
 }
 
 impl<'t> Reservation<'t> {
@@ -27,7 +26,6 @@ impl<'t> Reservation<'t> {
             meta,
             fingerprint,
             mine,
-            is_published: false,
         }
     }
 
@@ -43,7 +41,6 @@ impl<'t> Reservation<'t> {
     pub(crate) fn publish(&mut self, probe: Probe, deadline_ms: u64) {
         self.write(probe);
         self.mine = self.mine.published(deadline_ms, probe.tag());
-        self.is_published = true;
         // Release: pairs with the Acquire in `read`, which must see the fingerprint and all that
         // the caller wrote before it marked. A plain store: only the owner writes a reserved slot.
         self.meta.store(self.mine.bits(), Ordering::Release);
@@ -61,7 +58,7 @@ impl<'t> Reservation<'t> {
     /// Decides the insert. **This is the instant at which it takes effect.** `None` where a rival
     /// has killed it; the slot is free again then.
     #[inline]
-    pub(crate) fn commit(mut self, held: bool) -> Option<Meta> {
+    pub(crate) fn commit(self, held: bool) -> Option<Meta> {
         let decided = self.mine.committed(held);
         // Relaxed: `publish` has released all there is to see.
         let won = self.meta.compare_exchange(
@@ -72,7 +69,6 @@ impl<'t> Reservation<'t> {
         );
         if won.is_err() {
             // Killed: reserved, and ours to free.
-            self.is_published = false;
             return None;
         }
         core::mem::forget(self);
@@ -82,17 +78,9 @@ impl<'t> Reservation<'t> {
 
 impl Drop for Reservation<'_> {
     fn drop(&mut self) {
-        let freed = self.mine.freed().bits();
         // Release: whoever takes the slot next, and the id with it, comes after our attempt.
-        let order = Ordering::Release;
-        if !self.is_published
-            || self
-                .meta
-                .compare_exchange(self.mine.bits(), freed, order, Ordering::Relaxed)
-                .is_err()
-        {
-            // Release: as above. Reserved, by us or by a kill, so a plain store is ours alone.
-            self.meta.store(freed, order);
-        }
+        // Reserved, undecided or killed, the slot is ours, so there is nothing to compare: a rival
+        // who is late to kill finds another word.
+        self.meta.swap(self.mine.freed().bits(), Ordering::Release);
     }
 }

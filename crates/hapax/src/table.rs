@@ -313,16 +313,16 @@ impl Table {
     }
 
     /// Takes an undecided entry back to its owner, who will start again.
-    pub(crate) fn kill(&self, probe: Probe, rival: Found) -> bool {
+    pub(crate) fn kill(&self, probe: Probe, rival: Found) {
         let meta = self.meta(self.home(probe), rival.place);
         // Relaxed: the owner learns of it by his own compare-exchange, and reads nothing of ours.
-        meta.compare_exchange(
+        // Where it fails, the caller looks again all the same.
+        let _ = meta.compare_exchange(
             rival.meta.bits(),
             rival.meta.killed().bits(),
             Ordering::Relaxed,
             Ordering::Relaxed,
-        )
-        .is_ok()
+        );
     }
 
     // ---- step 3: reserve and publish --------------------------------------------------------

@@ -102,6 +102,24 @@ fn each_counter_counts_its_own_event() {
     assert_balanced(&stats);
 }
 
+/// The ring for long leases has ticks of 37 hours here, and took every lease.
+#[test]
+fn lapsed_default_lease_counts_a_sixtieth_longer_at_most_whatever_the_retention() {
+    let (set, clock) = set_for(365 * 86_400 * SECOND);
+    let lease = set.default_lease();
+    for (id, length) in [("short", lease), ("twice", 2 * lease), ("long", 3 * lease)] {
+        let Ok(Claim::First(claimed)) = set.claim_for(id, length) else {
+            panic!("{id} is new");
+        };
+        std::mem::forget(claimed);
+    }
+    assert_eq!(set.stats().in_flight, 3);
+    clock.advance(lease + lease / 60 + 2 * MS);
+    assert_eq!(set.stats().in_flight, 2);
+    clock.advance(lease);
+    assert_eq!(set.stats().in_flight, 1);
+}
+
 #[test]
 fn lost_lease_is_counted_once_before_and_after_its_tick_has_passed() {
     // It used to count as live and as lost until its tick had passed.

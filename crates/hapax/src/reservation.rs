@@ -80,7 +80,8 @@ impl Drop for Reservation<'_> {
     fn drop(&mut self) {
         // Release: whoever takes the slot next, and the id with it, comes after our attempt.
         // Reserved, undecided or killed, the slot is ours, so there is nothing to compare: a rival
-        // who is late to kill finds another word.
+        // who is late to kill finds another word. A swap and no store: in the models a late kill
+        // could pass over a store.
         self.meta.swap(self.mine.freed().bits(), Ordering::Release);
     }
 }

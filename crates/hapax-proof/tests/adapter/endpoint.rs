@@ -17,11 +17,15 @@ use std::{
     time::Duration,
 };
 
-use axum::{body::Body, extract::FromRequestParts, extract::Request, response::Response};
+use axum::{
+    body::Body,
+    extract::{FromRequestParts, Request},
+    response::Response,
+};
 use hapax_axum::{
     BuildError, ClaimHandle, Ending, HangUp, IdSource, InFlight, Items, LeasePolicy, Provider,
+    Scope, WebhookLayer,
 };
-use hapax_axum::{MissingId, Scope, WebhookLayer};
 use hapax_proof::{history::Settled, record::Moving};
 use hapax_store::{ClaimStore, SettleError};
 use http::StatusCode;
@@ -41,7 +45,7 @@ const IDLE_TURNS: u8 = 40;
 pub(crate) const SCOPE: &str = "adapter";
 
 pub(crate) fn id(n: usize) -> String {
-    format!("{n}")
+    n.to_string()
 }
 
 fn number(id: &str) -> usize {
@@ -65,7 +69,6 @@ pub(crate) fn layer(plan: &Plan, store: impl ClaimStore) -> Result<WebhookLayer,
     };
     WebhookLayer::builder(provider, store)
         .scope(Scope::named(SCOPE))
-        .missing_id(MissingId::Reject)
         .lease(LeasePolicy::Fixed(ms(plan.lease_ms)))
         .handler_limit(ms(plan.limit_ms))
         .in_flight(in_flight)
@@ -141,17 +144,11 @@ async fn handle(
         ),
         false => None,
     };
-    let with = items
-        .iter()
-        .flat_map(Items::iter)
-        .map(|item| number(item.id()));
-    trace.start(
-        world.now(),
-        match &items {
-            Some(_) => with.collect(),
-            None => trace.sent.ids.to_vec(),
-        },
-    );
+    let with = match &items {
+        Some(items) => items.iter().map(|item| number(item.id())).collect(),
+        None => trace.sent.ids.to_vec(),
+    };
+    trace.start(world.now(), with);
     let running = Running(Arc::clone(&world), Arc::clone(&trace));
     for _ in 0..trace.sent.pauses {
         yield_now().await;

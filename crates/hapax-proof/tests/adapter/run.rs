@@ -138,11 +138,11 @@ fn aftermath(
     store: &MemoryStore<impl HashPair + 'static, impl Clock + 'static>,
     name: u32,
 ) {
-    let contains = |id_: usize| {
-        let key = Key::new(SCOPE, id(id_).as_bytes());
+    let contains = |n: usize| {
+        let key = Key::new(SCOPE, id(n).as_bytes());
         let from = world.now();
         let answer = store.set().contains(&key);
-        world.note(id_, name, from, world.now(), Event::Contains { answer });
+        world.note(n, name, from, world.now(), Event::Contains { answer });
         key
     };
     for n in 0..IDS {

@@ -52,11 +52,13 @@ excused=(
     --exclude-re 'replace < with (==|>|<=) in Table::judge_copies'
 )
 
-# One step: mutates a package and runs tests of that or another one on what still lives.
+# One step: mutates a package and runs tests of that or another one on what still lives. The tests
+# must pass on the sound code: where they do not, every mutant would seem to be found.
 step() { # package, package with the tests, which tests...
     local package=$1 tests=$2
     shift 2
     say "mutants of $package: tests of $tests, $*"
+    cargo test --locked --quiet --package "$tests" "$@" || exit 1
     cargo mutants --package "$package" --test-package "$tests" --output "target/mutants/$package" \
         "${excused[@]}" "${shard[@]}" "${chosen[@]}" \
         --iterate --no-shuffle --baseline skip --timeout 30 --build-timeout 600 -- "$@"
